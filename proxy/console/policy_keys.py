@@ -23,18 +23,18 @@ def policy_keys() -> dict[str, dict[str, dict[str, object]]]:
     """
     whole = schema()
     kinds = {_ROOT: whole, **_mapping(whole["$defs"])}
-    return {name: _keys(_mapping(kind)) for name, kind in kinds.items()}
-
-
-def _keys(kind: dict[str, object]) -> dict[str, dict[str, object]]:
-    return {key: _about(_mapping(value)) for key, value in _mapping(kind["properties"]).items()}
-
-
-def _about(value: dict[str, object]) -> dict[str, object]:
-    each = value.get("additionalProperties")
     return {
-        "about": value.get("description", ""),
-        "kind": next(_kinds(value), ""),
+        name: {key: _about(_mapping(value), kinds) for key, value in _mapping(_mapping(kind)["properties"]).items()}
+        for name, kind in kinds.items()
+    }
+
+
+def _about(value: dict[str, object], kinds: dict[str, object]) -> dict[str, object]:
+    kind, each = next(_kinds(value), ""), value.get("additionalProperties")
+    of_kind = _mapping(kinds[kind]).get("description", "") if kind else ""
+    return {
+        "about": value.get("description", of_kind),
+        "kind": kind,
         "each": next(_kinds(_mapping(each)), "") if isinstance(each, dict) else "",
         "values": ["true", "false"] if value.get("type") == "boolean" else value.get("enum", value.get("examples", [])),
     }
