@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -420,3 +421,13 @@ def _faults(visitor: Visitor) -> list[str]:
     serious = [v for v in violations if v["impact"] in {"serious", "critical"}]
     words = [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in serious]
     return [*(["wider than the window"] if wide else []), *words]
+
+
+def test_a_statement_is_sent_whole_however_far_the_editor_has_parsed(ann: Visitor) -> None:
+    """Of a long text the editor parses the start alone at first, and what is cut there is another question."""
+    ann.write("SELECT 1 AS first;\nSELECT " + "1 + " * 100_000 + "1 AS last_of_all")
+    with ann.page.expect_request(re.compile("/ask/run")) as asked:
+        ann.page.keyboard.press("Control+Enter")
+    statement = parse_qs(asked.value.post_data or "")["statement"][0]
+    assert statement.startswith("SELECT 1 +")
+    assert statement.endswith("1 AS last_of_all")
