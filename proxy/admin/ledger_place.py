@@ -13,6 +13,7 @@ import typer
 from proxy.errors import ConfigError
 from proxy.ledger import grants, moving, replay
 from proxy.ledger.base import NOTHING, AccountTotal, Gift, Restated, VerifiedLedger
+from proxy.ledger.books import Books
 from proxy.ledger.exchange import Item
 from proxy.ledger.postgres import books as postgres_books
 from proxy.plan.charge import Account, AccountKind, Cost
@@ -81,12 +82,16 @@ def foretell(place: LedgerPlace, pledge: Pledge, account: Account) -> Restated:
             assert_never(never)
 
 
-def items_of(place: LedgerPlace) -> Iterator[Item]:
+def items_of(place: LedgerPlace, books: Books) -> Iterator[Item]:
+    """All entries, then the releases stored for them, in one reading.
+
+    books: new ones; from the first item on they have it all added up. Raises ConfigError, LedgerFailed.
+    """
     match place:
         case InFiles(directory):
-            return moving.items_of(directory)
+            return moving.items_of(directory, books)
         case InPostgres(url):
-            return postgres_books.items_at(url)
+            return postgres_books.items_at(url, books)
         case _ as never:
             assert_never(never)
 

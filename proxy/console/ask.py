@@ -17,14 +17,14 @@ from proxy.console.completion import completion_of
 from proxy.console.trouble import trouble_of
 from proxy.console.visits import Console, Visit
 from proxy.console.wire import ConsoleAnswer, ShownNotice
-from proxy.errors import AuthenticationFailed, HushError
+from proxy.errors import HushError
 from proxy.sqltypes import SqlType
 from proxy.wire.exchange import CHARGED, FREE
 
 #: An answer is shown up to here; all of it is in the download.
 MOST_SHOWN = 500
 _LOW, _HIGH = "_low", "_high"
-_NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
+NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
     """
     numbers: dict[str, list[int]] = {}
     for at, (name, kind) in enumerate(zip(answer.columns, answer.kinds, strict=True)):
-        if kind in _NUMBERS:
+        if kind in NUMBERS:
             numbers.setdefault(name, []).append(at)
     found: dict[int, ColumnInterval] = {}
     taken: set[int] = set()
@@ -72,7 +72,7 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
             found[at] = ColumnInterval(low, high)
             taken |= {low, high}
     return tuple(
-        ShownColumn(name, at, answer.kinds[at] in _NUMBERS, found.get(at, NoInterval()))
+        ShownColumn(name, at, answer.kinds[at] in NUMBERS, found.get(at, NoInterval()))
         for at, name in enumerate(answer.columns)
         if at not in taken
     )
@@ -85,10 +85,12 @@ def forecast_of(plan: Mapping[str, object]) -> dict[str, object]:
         {"name": o["aggregate"], "error": o.get("half_width_95"), "times_rows": o.get("half_width_95_times_rows")}
         for r in releases for o in _list(r.get("outputs")) if isinstance(o, dict)
     ]  # fmt: skip
+    # of the session that is asked for forecasts, which is not the one that pays
+    accounts = [a for a in _list(plan.get("accounts")) if isinstance(a, dict)]
     thresholds = [float(r["threshold"]) for r in releases if r.get("threshold") is not None]
     return {
         "epsilon": plan.get("epsilon"), "charge": plan.get("charge_epsilon"), "delta": plan.get("delta"),
-        "remaining": [f"{a['account']}: {a['remaining']}" for a in _list(plan.get("accounts")) if isinstance(a, dict)],
+        "remaining": [f"{a['account']}: {a['remaining']}" for a in accounts if a["account"] != "session"],
         "outputs": outputs, "threshold": max(thresholds, default=None),
         "unit": next((r.get("unit") for r in releases), ""),
         "expected": [str(e) for r in releases for e in _list(r.get("expected"))],
@@ -122,8 +124,6 @@ class AskPages:
         try:
             answer = await visit.browser.wires.looking.ask(explained, _epsilon(visit))
             plan = json.loads(answer.rows[0][0] or "null")
-        except AuthenticationFailed:
-            raise
         except (psycopg.Error, HushError) as error:
             return self.console.page("forecast.html", visit, trouble=trouble_of(error, statement), forecast=None)
         except (json.JSONDecodeError, IndexError):
@@ -138,8 +138,6 @@ class AskPages:
         settings: list[tuple[LiteralString, str]] = [*_epsilon(visit), ("hush.intervals", "on")]
         try:
             answer = await visit.browser.wires.running.ask(statement, settings)
-        except AuthenticationFailed:
-            raise
         except (psycopg.Error, HushError) as error:
             return self.console.page("trouble.html", visit, trouble=trouble_of(error, statement), statement=statement)
         columns = columns_of(answer)

@@ -16,8 +16,10 @@ from starlette.responses import Response
 from proxy.admin.commands.top_up import By, TopUp, gift_of, told
 from proxy.admin.ledger_place import grant, granted_to, inspect
 from proxy.config import UsersAt
+from proxy.console.ask import NUMBERS
 from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
+from proxy.console.wire import Wire
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import ConfigError, HushError
 from proxy.events import tables_together
@@ -27,10 +29,10 @@ from proxy.policy.figures import figure
 
 _ACCOUNTS = """
 SELECT account, kind, epsilon_limit, epsilon_spent, epsilon_remaining, queries_left, window_ends, lifetime_epsilon,
-       everyone_epsilon, outside_promise FROM hush.budget
-"""
+       everyone_epsilon, outside_promise FROM hush.budget WHERE (kind = 'session') = """
 _HISTORY = "SELECT at, query, epsilon, coalesce(rho, epsilon::numeric), reused, outcome FROM hush.history"
 _TABLES = 'SELECT DISTINCT "table" FROM hush.policy'
+_LITTLE = 0.2  # of a limit: what is left of an account that is told as an alarm
 _GRANTED = (AccountKind.DATASET, AccountKind.ROLE, AccountKind.USER)
 
 
@@ -119,7 +121,8 @@ class BudgetPage:
 
     async def _page(self, visit: Visit, *, done: str, trouble: str) -> Response:
         wire = visit.browser.wires.looking
-        accounts, history = await wire.rows(_ACCOUNTS), await wire.rows(_HISTORY)
+        accounts = [*await wire.rows(f"{_ACCOUNTS}false"), *await self._of_session(visit.browser.wires.running)]
+        history = await wire.rows(_HISTORY)
         tables = [str(name) for (name,) in await wire.rows(_TABLES)]
         asked = [
             PastQuestion(
@@ -135,11 +138,23 @@ class BudgetPage:
                 everybody, worst = await asyncio.to_thread(self._everybody, visit)
             except HushError as error:
                 trouble = trouble or error.told().text()
+        alarms = [f"{kind} {name}" for name, kind, limit, _, left, *_ in accounts if limit and left < limit * _LITTLE]
         parts = [("day", by_day(asked)), ("table", by_table(asked, tables))]
         return self.console.page(
             "budget.html", visit, accounts=accounts, questions=asked, everybody=everybody, worst=worst, parts=parts,
-            done=done, trouble=trouble, kinds=[k.value for k in _GRANTED],
+            alarms=alarms, little=_LITTLE, done=done, trouble=trouble, kinds=[k.value for k in _GRANTED],
         )  # fmt: skip
+
+    async def _of_session(self, asking: Wire) -> list[tuple[object, ...]]:
+        """The account of the session in which this browser asks, unless something runs there."""
+        if not asking.is_resting:
+            return []
+        found = await asking.ask(f"{_ACCOUNTS}true")
+        is_number = [kind in NUMBERS for kind in found.kinds]
+        return [
+            tuple(float(v) if v and is_one else v for v, is_one in zip(row, is_number, strict=True))
+            for row in found.rows
+        ]
 
     def _everybody(self, visit: Visit) -> tuple[tuple[EveryAccount, ...], tuple[str, ...]]:
         served = self.console.served(visit)

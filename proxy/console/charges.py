@@ -1,7 +1,7 @@
 """Who was charged what?
 
-For administrators: everybody's charges one by one, and added up by table, day and login. The figures are those of
-`hushql ledger report`. What somebody asked is shown where the log holds it too, else its fingerprint.
+For administrators: everybody's charges one by one, and added up by table, day and login, and top-ups. The figures are
+those of `hushql ledger report`. What somebody asked is shown where the log holds it too, else its fingerprint.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from proxy.admin.commands.report import (
     ReportedBy,
     Tally,
     cells_of,
-    entries_of,
+    charges_and_grants,
     login_of,
     paid_by,
-    spent_of,
+    spent_in,
 )
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import HushError
 from proxy.events import fingerprint_of, tables_together
-from proxy.ledger.chain import PREVIEW_CHARS, Entry
+from proxy.ledger.balances import in_present
+from proxy.ledger.books import Books
+from proxy.ledger.chain import PREVIEW_CHARS, Entry, Grant
 from proxy.plan.charge import AccountKind
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy
@@ -54,11 +56,23 @@ class Charge:
     dataset: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """One top-up: who gave which account how much epsilon, beside what the policy says, and why."""
+
+    at: str
+    by: str
+    account: str
+    epsilon: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Charges:
     """A page of charges, the latest first, and everything by table, day and login. older: whether there are more."""
 
     page: tuple[Charge, ...]
+    grants: tuple[Given, ...]
     parts: tuple[tuple[str, Sequence[Sequence[str]]], ...]
     older: bool
 
@@ -77,7 +91,7 @@ class ChargesPage:
         try:
             found, trouble = await asyncio.to_thread(self._read, visit, int(before) if before else 10**_MOST_DIGITS), ""
         except HushError as error:
-            found, trouble = Charges((), (), older=False), error.told().text()
+            found, trouble = Charges((), (), (), older=False), error.told().text()
         return self.console.page("charges.html", visit, found=found, headings=HEADINGS, trouble=trouble, before=before)
 
     def _read(self, visit: Visit, before: int) -> Charges:
@@ -85,15 +99,20 @@ class ChargesPage:
         policy, books = self.console.served(visit).policy(), self.console.serving.books
         tallies = {by: Tally(policy, by) for by in _PARTS}
         kept: deque[Entry] = deque(maxlen=PAGE + 1)
-        spent = spent_of(books, policy)
-        for entry in entries_of(books, policy.dataset):
+        read = Books()
+        grants: deque[Grant] = deque(maxlen=PAGE)
+        for entry in charges_and_grants(books, policy.dataset, read):
+            if isinstance(entry, Grant):
+                grants.append(entry)
+                continue
             for tally in tallies.values():
                 tally.add(entry)
             if entry.seq < before:
                 kept.append(entry)
-        shown = [*kept][-PAGE:]
+        shown, spent = [*kept][-PAGE:], spent_in(read, policy)
         return Charges(
             page=tuple(self._charge(entry, policy) for entry in reversed(shown)),
+            grants=tuple(_given(grant, policy) for grant in reversed(grants)),
             parts=tuple((by.value, [cells_of(row, policy) for row in t.rows(spent)]) for by, t in tallies.items()),
             older=len(kept) > PAGE,
         )
@@ -108,6 +127,14 @@ class ChargesPage:
             tables=tables_together(entry.query, policy.tables),
             asked=entry.query if self.console.serving.shows_statements else fingerprint(entry),
         )  # fmt: skip
+
+
+def _given(grant: Grant, policy: Policy) -> Given:
+    present = in_present(grant.cost, grant.accounting, policy.privacy.accounting)
+    return Given(
+        at=f"{grant.at:%Y-%m-%d %H:%M:%S}", by=grant.by, account=f"{grant.kind} {grant.name}", reason=grant.reason,
+        epsilon=figure(epsilon_spent(policy.privacy, present.pico)),
+    )  # fmt: skip
 
 
 def fingerprint(entry: Entry) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from proxy.dp.accounting import epsilon_spent, limit_pico, pool_atto
 from proxy.dp.attacker import fewest_accounts, right_guess_of_secret_up, right_guess_up
@@ -34,10 +35,14 @@ class ComparedQuestion:
     after: str
 
 
-def compared(before: Policy, after: Policy) -> tuple[ComparedQuestion, ...]:
-    """Typical questions of the edited policy. Takes a moment for each."""
+def compared(before: Policy, after: Policy) -> Iterator[Callable[[], ComparedQuestion]]:
+    """Typical questions of the edited policy, each to be planned twice when it is called, which takes a moment."""
     statements = [s for table in after.private_tables() for s in _of_table(table)]
-    return tuple(ComparedQuestion(s, _told(before, s), _told(after, s)) for s in statements[:MOST_QUESTIONS])
+    return (partial(_compared, before, after, s) for s in statements[:MOST_QUESTIONS])
+
+
+def _compared(before: Policy, after: Policy, statement: str) -> ComparedQuestion:
+    return ComparedQuestion(statement, _told(before, statement), _told(after, statement))
 
 
 def _of_table(table: Table) -> Iterator[str]:
@@ -132,7 +137,8 @@ def _gain(policy: Policy, account: str, cost: Cost) -> Gain:
     privacy = policy.privacy
     epsilon = epsilon_spent(privacy, cost.pico)
     return Gain(
-        account=account, epsilon=figure(epsilon), odds=_odds(epsilon), delta=f"{privacy.delta:.3g}",
+        account=account, epsilon=figure(epsilon), odds=_odds(epsilon),
+        delta=f"{privacy.delta:.3g}" if privacy.delta else "",
         present=_percent_up(right_guess_up(privacy, cost.pico, cost.atto)),
         secret=_percent_up(right_guess_of_secret_up(privacy, cost.pico, cost.atto)),
         accounts=_accounts(policy, cost) if account == "user" else "",

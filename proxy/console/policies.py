@@ -68,6 +68,8 @@ class Right:
 def judged(served: ServedPolicy, present: Text, text: str) -> Right | Wrong:
     """What an edited text means. Raises FileProblems if the file itself is wrong by now."""
     before = load_policy(present.text, filename=str(served.path), environment=os.environ)
+    if text == present.text:  # as a page is opened; to read it once more would take as long again
+        return Right(before, before)
     try:
         added = _added_variables(served, present, text)
         if added:

@@ -12,13 +12,14 @@ from starlette.responses import Response
 from proxy.admin.kept_policies import Kept
 from proxy.admin.ledger_place import inspect
 from proxy.console import policies
-from proxy.console.consequences import Gain, compared, gains
+from proxy.console.consequences import ComparedQuestion, Gain, compared, gains
 from proxy.console.policies import Fault, Right, Text, Wrong
+from proxy.console.policy_keys import policy_keys
 from proxy.console.visits import Console, Visit
 from proxy.errors import HushError
-from proxy.plan.charge import Cost
+from proxy.ledger.base import NOTHING
+from proxy.plan.charge import AccountKind, Cost, dataset_of
 from proxy.policy.model import Policy
-from proxy.session.dataset import dataset_account
 
 _log = logging.getLogger("hushql")
 
@@ -46,7 +47,11 @@ class PolicyPage:
         found = await self._judged(visit)
         if isinstance(found, Wrong):
             return self.console.page("policy_wrong.html", visit, faults=found.faults)
-        rows = await asyncio.to_thread(compared, found.before, found.after)
+        rows: list[ComparedQuestion] = []
+        for question in compared(found.before, found.after):
+            if await visit.request.is_disconnected():  # it was cancelled
+                break
+            rows.append(await asyncio.to_thread(question))
         return self.console.page("policy_questions.html", visit, rows=rows)
 
     async def _judged(self, visit: Visit) -> Right | Wrong:
@@ -96,7 +101,7 @@ class PolicyPage:
         mark = visit.form.get("based_on", "") if kept else present.mark
         return self.console.page(
             "policy.html", visit, text=kept or present.text, mark=mark, versions=versions, done=done,
-            trouble=trouble, status=409 if trouble else 200,
+            trouble=trouble, keys=policy_keys(), status=409 if trouble else 200,
         )  # fmt: skip
 
     def _gains(self, right: Right) -> tuple[tuple[Gain, ...], tuple[Gain, ...]]:
@@ -104,12 +109,18 @@ class PolicyPage:
         return gains(right.before, self._spent(right.before)), gains(right.after, {})
 
     def _spent(self, policy: Policy) -> Mapping[str, Cost]:
-        """Of the dataset's account, if the books can be read."""
+        """By everybody, and the most that one role, login and session did; nothing if the books cannot be read."""
         try:
             totals = inspect(self.console.serving.books).totals
         except HushError:
             return {}
-        account = dataset_account(policy)
-        ours = (t for t in totals if t.kind is account.kind and t.name == account.name)
-        of_present = [t for t in ours if t.accounting is policy.privacy.accounting]
-        return {"by everybody": of_present[0].spent} if of_present else {}
+        present = policy.privacy.accounting
+        ours = [t for t in totals if dataset_of(t.name) == policy.dataset and t.accounting is present]
+        most = {
+            kind: max((t.spent for t in ours if t.kind is kind), key=lambda cost: cost.pico, default=NOTHING)
+            for kind in AccountKind
+        }
+        return {
+            "by everybody" if kind is AccountKind.DATASET else f"by the {kind} that spent most": cost
+            for kind, cost in most.items() if cost != NOTHING
+        }  # fmt: skip

@@ -8,45 +8,16 @@ import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
 
 import uvicorn
 
-from proxy.admin.open_files import MOST_BROWSERS
 from proxy.console.application import build
+from proxy.console.doors import Asking, Door
 from proxy.console.served import Serving
 from proxy.errors import ConfigError
 from proxy.server.sockets import listen
 
 _CLOSE_S = 2
-
-
-class Door(socket.socket):
-    """A listening socket that lets so many in at a time, and closes the connection of whoever comes then.
-
-    Uvicorn can refuse requests, and yet keeps any number of connections that ask nothing or do not finish their
-    greeting. Each takes a file of this process, which the clients of the listener need too.
-    """
-
-    __slots__ = ("_inside",)
-    _inside: list[socket.socket]
-
-    @classmethod
-    def of(cls, bound: socket.socket) -> Self:
-        """The same socket, whose descriptor the given one loses."""
-        door = cls(fileno=bound.detach())
-        door.setblocking(False)
-        door._inside = []
-        return door
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        connection, address = super().accept()
-        self._inside = [c for c in self._inside if c.fileno() >= 0]
-        if len(self._inside) >= MOST_BROWSERS:
-            connection.close()
-            raise ConnectionAbortedError("there are as many as may be")
-        self._inside.append(connection)
-        return connection, address
 
 
 class _Quiet(uvicorn.Server):
@@ -69,7 +40,7 @@ class RunningConsole:
         cert, key = certificate or (None, None)
         config = uvicorn.Config(
             self._application, lifespan="off", log_config=None, access_log=False, server_header=False, ws="none",
-            timeout_graceful_shutdown=_CLOSE_S, proxy_headers=False, ssl_certfile=cert, ssl_keyfile=key,
+            timeout_graceful_shutdown=_CLOSE_S, http=Asking, proxy_headers=False, ssl_certfile=cert, ssl_keyfile=key,
         )  # fmt: skip
         try:
             config.load()

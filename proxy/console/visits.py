@@ -113,6 +113,9 @@ class Console:
         return answer
 
     async def _credential_of(self, place: LoginPlace, password: str) -> Credential:
+        # libpq would put its own account's name in the place of none, and end a name at a zero
+        if not place.login or not place.database or "\0" in place.login + place.database + password:
+            raise AuthenticationFailed(f'password authentication failed for user "{place.login}"')
         if place.database in self.serving.datasets:
             users = self.serving.datasets[place.database].users()
             if isinstance(users.outside, LdapLogins) and place.login not in users.logins:
@@ -201,9 +204,9 @@ class Console:
                 raise HTTPException(403, "this page is for administrators")
             try:
                 return await page(visit)
-            except AuthenticationFailed:  # the login is gone, or has another password
-                return self._ended(request)
             except (psycopg.Error, HushError) as error:  # the listener does not answer, or has no place left
+                if not self._is_known(browser.credential):  # the login is gone meanwhile, or has another password
+                    return self._ended(request)
                 return self.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
 
         return answer

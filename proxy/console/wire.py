@@ -27,13 +27,14 @@ from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import TupleRow
 
-from proxy.errors import AuthenticationFailed, FrontFailed, TooManyConnections, Unsupported
+from proxy.errors import AuthenticationFailed, FrontFailed, Unsupported
 from proxy.wire.saslprep import prepare_password
 from proxy.wire.scram import Verifier
 
 _CONNECT_S = 15
 _NO_FILE = "/dev/null/none"  # passwords that the server's own account keeps for others
 _CANCEL_S = 5.0
+_LATER = "Try again in a moment."
 #: What is kept of an answer: the whole of it is in one page.
 MOST_ANSWER_BYTES = 8 * 1024 * 1024
 _CELL_BYTES = 32  # that a value takes beside its text
@@ -89,7 +90,7 @@ class Credential:
 async def log_in(address: Address, place: LoginPlace, password: str, *, to_directory: bool = False) -> None:
     """Show the password to the listener, once, with all its limits. to_directory: as it is, for a directory to judge.
 
-    Raises AuthenticationFailed, FrontFailed, TooManyConnections.
+    Raises FrontFailed in the listener's words if it lets nobody in, whether of the password or of too many sessions.
     """
     how = "password" if to_directory else "scram-sha-256"
     async with await _connected(address, place, place.login, {"password": password, "require_auth": how}):
@@ -121,18 +122,13 @@ async def _connected(address: Address, place: LoginPlace, user: str, secret: dic
         )  # fmt: skip
         return await psycopg.AsyncConnection.connect(where, autocommit=True)
     except psycopg.OperationalError as error:
-        words = str(error)
-        if "authentication failed" in words or "does not exist" in words or "was removed" in words:
-            raise AuthenticationFailed("the login, the password or the database is wrong") from error
-        if "under TLS only" in words:
-            raise AuthenticationFailed(
-                "passwords of the directory are taken under TLS only", hint="The server needs a certificate."
-            ) from error
-        if "too many" in words:
-            raise TooManyConnections(
-                "there are too many sessions of this login", hint="Close some, then try again."
-            ) from error
-        raise FrontFailed("the proxy does not answer", hint="Try again in a moment.") from error
+        words = _said(error)
+        raise FrontFailed(words or "the proxy does not answer", hint="" if words else _LATER) from error
+
+
+def _said(error: psycopg.OperationalError) -> str:
+    """What the listener answered, "" if it did not. Only to be shown: libpq keeps no SQLSTATE to decide by."""
+    return str(error).partition("FATAL:  ")[2].partition("\n")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +161,12 @@ class Wire:
         self._turn = asyncio.Lock()
         self._notices: list[ShownNotice] = []
         self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether something may be asked beside what its user does: nothing runs and no transaction is open."""
+        is_idle = self._connection is None or self._connection.info.transaction_status is TransactionStatus.IDLE
+        return is_idle and not self._turn.locked()
 
     async def ask(self, statement: str, settings: Sequence[tuple[LiteralString, str]] = ()) -> ConsoleAnswer:
         """Run exactly one statement; two or more are refused by PostgreSQL before any of them is run.

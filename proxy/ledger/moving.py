@@ -22,17 +22,18 @@ from proxy.release.store import StoredRelease
 _RELEASES = "select release_id, fingerprint, policy_digest, data_version, payload from release order by release_id"
 
 
-def items_of(directory: Path) -> Iterator[Item]:
+def items_of(directory: Path, books: Books) -> Iterator[Item]:
     """Everything in one snapshot, also beside a running proxy, compared with the marker first.
 
-    Raises ConfigError if there is no ledger, LedgerFailed.
+    books: new ones; from the first item on they have it all added up. Raises ConfigError if there is no ledger,
+    LedgerFailed.
     """
     replay.check_present(directory)
     mark = read_mark(directory / MARKER_NAME)
     try:
         with schema.reading(directory / schema.FILE_NAME) as connection:
             connection.execute("begin")
-            replay.catch_up(Books(), connection, mark)
+            replay.catch_up(books, connection, mark)
             for (body,) in connection.execute("select body from entry order by seq"):
                 yield Body(body)
             for release_id, *key, payload in connection.execute(_RELEASES):

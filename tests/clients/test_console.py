@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -259,12 +260,93 @@ def test_a_policy_is_edited_refused_mended_applied_and_taken_back(site: ConsoleS
     expect(visitor.page.get_by_role("button", name="Apply")).to_be_disabled()
     visitor.write(before.replace("epsilon: 1000", "epsilon: 900"))
     expect(visitor.page.locator("#judgement li").first).to_contain_text("closes")
+    expect(visitor.page.locator("#applying")).to_be_hidden()
+    shown = "() => { sessionStorage.shown = document.querySelector('#applying').checkVisibility() }"
+    visitor.page.evaluate(f"window.addEventListener('submit', {shown})")  # the page is gone before one can look
     visitor.page.get_by_role("button", name="Apply").click()
     expect(visitor.page.get_by_role("status").first).to_contain_text("in force")
+    assert visitor.page.evaluate("sessionStorage.shown") == "true"
     assert "epsilon: 900" in site.policy.read_text()
     visitor.page.get_by_role("button", name="Back to this").first.click()
     expect(visitor.page.get_by_role("status").first).to_contain_text("in force")
     assert site.policy.read_text() == before
+
+
+def test_keys_and_values_of_a_policy_are_completed(site: ConsoleSite, visitor: Visitor) -> None:
+    visitor.log_in("boss")
+    visitor.go("/policy")
+    visitor.write("version: 1\n")
+    visitor.page.keyboard.press("Control+End")
+    for typed, proposed in (("priv", "privacy"), ("acc", "accounting"), ("p", "pure")):
+        visitor.page.keyboard.type(typed)
+        expect(visitor.page.locator(".cm-tooltip-autocomplete [aria-selected]")).to_contain_text(proposed)
+        visitor.page.wait_for_timeout(200)  # the editor takes no Enter for a choice that appeared this moment
+        visitor.page.keyboard.press("Enter")
+        if proposed == "privacy":
+            visitor.page.keyboard.press("Enter")
+            visitor.page.keyboard.type("  ")
+    lines = visitor.page.locator(".cm-line").all_inner_texts()
+    assert [line.rstrip() for line in lines if line.strip()] == ["version: 1", "privacy:", "  accounting: pure"]
+
+
+def test_a_comparison_shows_that_it_goes_on_and_is_cancelled(site: ConsoleSite, visitor: Visitor) -> None:
+    visitor.log_in("boss")
+    visitor.go("/policy")
+    visitor.page.locator("#judgement h3").first.wait_for()
+    asked: list[str] = []
+    visitor.page.route("**/policy/questions", lambda route: asked.append(route.request.url))  # never answered
+    visitor.page.get_by_role("button", name="Compare typical questions").click()
+    progress = visitor.page.locator("#comparing")
+    expect(progress).to_contain_text("planning each question twice")
+    expect(progress).to_be_visible()
+    progress.get_by_role("button", name="Cancel").click()
+    expect(progress).to_be_hidden()
+    expect(visitor.page.get_by_role("button", name="Compare typical questions")).to_be_enabled()
+    assert len(asked) == 1
+    assert all("htmx:" in words for words in visitor.complaints)  # which says that a request was ended
+    visitor.complaints.clear()
+    visitor.page.unroute("**/policy/questions")
+    visitor.page.get_by_role("button", name="Compare typical questions").click()
+    expect(visitor.page.locator("#questions table")).to_be_visible(timeout=120_000)
+
+
+def test_a_statement_of_a_mebibyte_is_pasted_and_asked(ann: Visitor) -> None:
+    ann.write(f"SELECT length('{'x' * 900_000}') AS letters")
+    with ann.page.expect_response(re.compile("/ask/run"), timeout=120_000):
+        ann.page.keyboard.press("Control+Enter")
+    expect(ann.page.locator("#answer td")).to_have_text("900000")
+    ann.write(f"SELECT length('{'x' * 1_100_000}') AS letters")
+    with ann.page.expect_response(re.compile("/ask/run"), timeout=120_000):
+        ann.page.keyboard.press("Control+Enter")
+    expect(ann.page.locator("#answer [role=alert]")).to_contain_text("longer than this server allows", timeout=60_000)
+
+
+def test_a_form_of_another_site_and_the_token_of_another_login_do_nothing(
+    site: ConsoleSite, browser: Browser, ann: Visitor
+) -> None:
+    """A page elsewhere posts with the victim's browser; a login posts with another one's token."""
+    before = site.policy.read_text()
+    context = browser.new_context()
+    boss = Visitor(context.new_page(), site)
+    boss.log_in("boss")
+    elsewhere = context.new_page()
+    evil = (
+        f'<form method="post" action="{site.base}/policy/apply"><input name="text" value="version: 1"></form>'
+        f'<form method="post" action="{site.base}/logout"></form>'
+    )
+    elsewhere.route("http://elsewhere.test/", lambda route: route.fulfill(content_type="text/html", body=evil))
+    for at in range(2):
+        elsewhere.goto("http://elsewhere.test/")
+        with elsewhere.expect_navigation(url=re.compile(f"^{site.base}")) as navigation:
+            elsewhere.evaluate(f"document.forms[{at}].submit()")
+        assert navigation.value.status in {303, 401, 403} or navigation.value.url.endswith("/login")
+    assert site.policy.read_text() == before
+    boss.go("/policy")
+    token = boss.page.locator("meta[name=csrf]").get_attribute("content")
+    asked = {"headers": {"x-csrf-token": token, "content-type": "application/x-www-form-urlencoded"}, "method": "POST"}
+    status = "async (asked) => (await fetch('/ask/run', {...asked, body: 'statement=SELECT+1'})).status"
+    assert ann.page.evaluate(status, asked) == 403
+    context.close()
 
 
 def test_two_browsers_at_once_do_not_see_each_other(site: ConsoleSite, browser: Browser, ann: Visitor) -> None:
@@ -313,12 +395,21 @@ def test_each_page_fits_and_has_no_serious_fault_for_screen_readers(
     boss.ask(GROUPED)
     boss.page.get_by_label("Show as").select_option("bars")
     found["/ask"] = _faults(boss)
-    for path in ("/tables", "/budget", "/policy"):
+    boss.ask("SELECT * FROM users")
+    boss.page.get_by_text("Kept questions").click()
+    boss.page.locator("#kept").get_by_text("None yet").wait_for()
+    found["/ask refused"] = _faults(boss)
+    for path in ("/tables", "/budget", "/budget/charges", "/policy"):
         boss.go(path)
         boss.page.wait_for_load_state("networkidle")
         found[path] = _faults(boss)
+    boss.write("version: much")
+    boss.page.locator("#judgement .faults").wait_for()
+    found["/policy wrong"] = _faults(boss)
+    boss.go("/nothing")
+    found["/nothing"] = _faults(boss)
     context.close()
-    assert found == {path: [] for path in found}
+    assert {path: faults for path, faults in found.items() if faults} == {}
 
 
 def _faults(visitor: Visitor) -> list[str]:
@@ -330,3 +421,13 @@ def _faults(visitor: Visitor) -> list[str]:
     serious = [v for v in violations if v["impact"] in {"serious", "critical"}]
     words = [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in serious]
     return [*(["wider than the window"] if wide else []), *words]
+
+
+def test_a_statement_is_sent_whole_however_far_the_editor_has_parsed(ann: Visitor) -> None:
+    """Of a long text the editor parses the start alone at first, and what is cut there is another question."""
+    ann.write("SELECT 1 AS first;\nSELECT " + "1 + " * 100_000 + "1 AS last_of_all")
+    with ann.page.expect_request(re.compile("/ask/run")) as asked:
+        ann.page.keyboard.press("Control+Enter")
+    statement = parse_qs(asked.value.post_data or "")["statement"][0]
+    assert statement.startswith("SELECT 1 +")
+    assert statement.endswith("1 AS last_of_all")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 from httpx2 import Response
 from psycopg.pq import TransactionStatus
@@ -19,6 +23,8 @@ from proxy.console.scripts import Scripts
 from proxy.console.served import Serving
 from proxy.errors import FrontFailed
 from proxy.events import fingerprint_of
+from proxy.ledger import replay
+from proxy.ledger.sqlite import schema
 from tests.e2e.console import ENDLESS, Browser, Clock, browsing, data_of, served_policy, serving_of
 from tests.e2e.served import Served
 
@@ -56,14 +62,16 @@ def test_strangers_see_nothing_but_the_login_page(browser: Browser, path: str) -
 
 @pytest.mark.parametrize(
     "login, database, password",
-    [("ann", "shop", "wrong"), ("nobody", "shop", "a pass word"), ("ann", "nowhere", "wrong"), ("", "shop", "x")],
-)
+    [("ann", "shop", "wrong"), ("nobody", "shop", "a pass word"), ("ann", "nowhere", "wrong"), ("", "shop", "x"),
+     ("ann", "", "a pass word"), ("<b>", "shop", "x"), ("a\0b", "shop", "x"), ("ann", "shop", "a\0b")],
+)  # fmt: skip
 def test_a_wrong_login_says_the_same_whatever_is_wrong(
     browser: Browser, login: str, database: str, password: str
 ) -> None:
     answer = browser.log_in(login, database, password)
     assert answer.status_code == 401
-    assert "The login, the password or the database is wrong" in answer.text
+    assert f'Password authentication failed for user "{login}".' in html.unescape(answer.text)
+    assert "<b>" not in answer.text
     assert browser.get("/ask").status_code == 303
 
 
@@ -163,6 +171,19 @@ def test_a_listener_that_does_not_answer_is_told_in_words(ann: Browser, monkeypa
         assert page.status_code == 503
         assert "the proxy does not answer" in page.text
     assert "the proxy does not answer" in ann.post("/ask/run", statement="SELECT 1").text
+
+
+def test_a_login_with_too_many_sessions_is_told_so_and_stays_logged_in(served: Served, ann: Browser) -> None:
+    """Whether a browser is logged out is decided by the logins, whatever words the listener refuses with."""
+    ann.client.portal.call(_hung_up, ann)  # type: ignore[attr-defined]  # of the test client
+    with ExitStack() as held:
+        with pytest.raises(psycopg.OperationalError, match="too many connections"):
+            for _ in range(1000):
+                held.enter_context(served.connect("shop", "ann"))
+        page = ann.get("/ask")
+        assert page.status_code == 503
+        assert "too many connections for role" in page.text
+    assert ann.get("/policy").status_code == 403
 
 
 async def _hung_up(browser: Browser) -> None:
@@ -332,6 +353,24 @@ def test_administrators_see_charges_one_by_one_and_statements_where_the_log_has_
         assert "There is none" in boss.get("/budget/charges?before=1").text
         for wrong in ("-1", "1.5", "x", "9" * 30, "\u0663"):
             assert boss.get(f"/budget/charges?before={wrong}").status_code == 404
+
+
+def test_a_view_of_charges_reads_the_books_once(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was charged and what that adds up to are of one moment, while others go on to ask."""
+    read: list[Path] = []
+    opened = schema.reading
+
+    def counted(path: Path) -> AbstractContextManager[sqlite3.Connection]:
+        read.append(path)
+        return opened(path)
+
+    monkeypatch.setattr(schema, "reading", counted)
+    monkeypatch.setattr(replay, "reading", counted)
+    with browsing(serving) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        read.clear()
+        assert "One by one" in boss.get("/budget/charges").text
+    assert len(read) == 1
 
 
 def _numbers(page: str) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 import re
 import time
@@ -14,14 +15,18 @@ from pathlib import Path
 import pytest
 from httpx2 import Client
 
+from proxy.admin.files import read_policy
 from proxy.admin.kept_policies import kept_policies
+from proxy.admin.ledger_place import InFiles, inspect
+from proxy.dp.attacker import right_guess_of_secret_up
+from proxy.plan.charge import AccountKind
 from proxy.wire.scram import make_verifier
 from tests.e2e.console import Browser, data_of
 from tests.e2e.served import PASSWORD, Served, serving, shop_policy, write_users, write_yaml
 from tests.e2e.shop_data import write_shop
 
 EVIL = "<script>alert(1)</script>"
-LOGINS = {"ann": "analyst", "bob": "analyst", "boss": "boss", "chef": "boss", "clerk": "clerk"}
+LOGINS = {"ann": "analyst", "bob": "analyst", "dan": "analyst", "boss": "boss", "chef": "boss", "clerk": "clerk"}
 _PATIENCE_S = 60.0
 LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsilon": 2}}
 
@@ -143,6 +148,32 @@ def test_an_administrator_sees_everybodys_accounts_and_tops_up_in_their_own_name
     with site.browser("bob") as bob:
         limit = bob.post("/ask/run", statement="SELECT epsilon_limit FROM hush.budget WHERE kind = 'user'")
         assert float(data_of(limit)["rows"][0][0]) > 3
+    boss.post("/budget/top-up", **{**fields, "reason": f"another {EVIL}"})
+    given = html.unescape(re.sub(r"<[^>]*>", " ", boss.get("/budget/charges").text))
+    for words in ("user shop/bob", "a deadline", f"another {EVIL}", "boss"):
+        assert words in given
+
+
+def test_administrators_see_what_the_present_spending_lets_an_attacker_guess(site: Site, boss: Browser) -> None:
+    """Of everybody, and of the one role, login and session that spent most; to the last digit as the claim has it."""
+    with site.browser("bob") as bob:
+        bob.post("/ask/run", statement="SELECT count(*) FROM items WHERE 5 = 5")
+    page = boss.post("/policy/check", text=text_of(boss.get("/policy").text)).text
+    policy, totals = read_policy(site.policy, os.environ), inspect(InFiles(site.served.folder / "state")).totals
+    for kind, words in ((AccountKind.DATASET, "everybody"), (AccountKind.USER, "the user that spent most")):
+        most = max((t.spent for t in totals if t.kind is kind), key=lambda cost: cost.pico)
+        (row,) = re.findall(rf"<tr><th scope=\"row\">spent so far: by {words}(.*?)\n", page)
+        share = right_guess_of_secret_up(policy.privacy, most.pico, most.atto)
+        assert f"<td>{math.ceil(share * 1000) / 10:.1f} %" in row
+
+
+def test_an_account_with_little_left_is_told_first(site: Site) -> None:
+    """Also that of the session in which the browser asks, rather than of another one of it."""
+    with site.browser("dan") as dan:
+        assert "Little left" not in dan.get("/budget").text
+        dan.post("/ask/run", statement="SELECT count(*) FROM users WHERE 6 = 6", epsilon="1.99")
+        assert re.search(r"session <code>[^<]*</code>\s*<td class=\"number\">1.99<td", dan.get("/budget").text)
+        assert re.search(r"Little left:</strong> less than 20 % of session [^.]*\.</p>", dan.get("/budget").text)
 
 
 @pytest.mark.parametrize(

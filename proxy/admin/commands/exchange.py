@@ -13,6 +13,7 @@ import typer
 
 from proxy.admin.ledger_place import LedgerOption, StateOption, items_of, place_of, take_in
 from proxy.errors import ConfigError, HushError
+from proxy.ledger.books import Books
 from proxy.ledger.exchange import read, written
 
 STANDARD = Path("-")
@@ -25,7 +26,7 @@ def export(
 ) -> None:
     """Write all entries and stored answers as JSON lines, also while the proxy runs. They hold what people asked."""
     with _sink(output) as file:
-        file.writelines(f"{line}\n" for line in written(items_of(place_of(state, ledger))))
+        file.writelines(f"{line}\n" for line in written(items_of(place_of(state, ledger), Books())))
 
 
 def take(

@@ -10,18 +10,20 @@ import enum
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from proxy.admin.files import read_policy
-from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, inspect, items_of, place_of
+from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, items_of, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import PICO, epsilon_spent
 from proxy.events import tables_together
 from proxy.ledger.balances import in_present
-from proxy.ledger.chain import Entry, decode
+from proxy.ledger.books import Books
+from proxy.ledger.chain import Entry, Grant, decode
 from proxy.ledger.exchange import Body
 from proxy.plan.charge import AccountKind, dataset_of, within_dataset
 from proxy.policy.figures import figure
@@ -102,24 +104,37 @@ class Tally:
 
 def rows_of(place: LedgerPlace, policy: Policy, by: ReportedBy) -> list[ReportRow]:
     """The rows, the most charged first, days in their order. Raises ConfigError, LedgerFailed."""
-    spent, tally = spent_of(place, policy), Tally(policy, by)
-    for entry in entries_of(place, policy.dataset):
+    books, tally = Books(), Tally(policy, by)
+    for entry in entries_of(place, policy.dataset, books):
         tally.add(entry)
-    return tally.rows(spent)
+    return tally.rows(spent_in(books, policy))
 
 
-def spent_of(place: LedgerPlace, policy: Policy) -> int:
-    """What the dataset's account has spent, in 1e-12, by books that were verified. Raises ConfigError, LedgerFailed."""
+def spent_in(books: Books, policy: Policy) -> int:
+    """What the dataset's account has spent, in 1e-12."""
     account = AccountKind.DATASET, policy.dataset
-    return next((t.spent.pico for t in inspect(place).totals if (t.kind, t.name) == account), 0)
+    return next((t.spent.pico for t in books.totals() if (t.kind, t.name) == account), 0)
 
 
-def entries_of(place: LedgerPlace, dataset: str) -> Iterator[Entry]:
-    """The charges of a dataset, the first first. Raises ConfigError, LedgerFailed."""
-    decoded = (decode(item.text) for item in items_of(place) if isinstance(item, Body))
-    for entry in decoded:
-        if isinstance(entry, Entry) and any(dataset_of(line.name) == dataset for line in entry.lines):
-            yield entry
+def entries_of(place: LedgerPlace, dataset: str, books: Books) -> Iterator[Entry]:
+    """The charges of a dataset, the first first, by one reading. Raises ConfigError, LedgerFailed.
+
+    books: new ones, which have the same charges added up at the end.
+    """
+    return (event for event in charges_and_grants(place, dataset, books) if isinstance(event, Entry))
+
+
+def charges_and_grants(place: LedgerPlace, dataset: str, books: Books) -> Iterator[Entry | Grant]:
+    """Both in their order, by one reading. Raises and fills `books` as `entries_of` does."""
+    bodies = takewhile(lambda item: isinstance(item, Body), items_of(place, books))
+    for event in (decode(item.text) for item in bodies if isinstance(item, Body)):
+        match event:
+            case Entry(lines=lines) if any(dataset_of(line.name) == dataset for line in lines):
+                yield event
+            case Grant(name=name) if dataset_of(name) == dataset:
+                yield event
+            case _:
+                continue
 
 
 def paid_by(entry: Entry, kind: AccountKind, present: Accounting) -> int:

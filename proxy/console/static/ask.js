@@ -13,7 +13,7 @@ const epsilon = document.querySelector("#epsilon");
 const slide = document.querySelector("#slide");
 const { schema, settings, values, functions } = JSON.parse(area.dataset.completion);
 
-const isIn = (context, ...kinds) => kinds.includes(syntaxTree(context.state).resolveInner(context.pos, -1).name);
+const isIn = (context, ...kinds) => kinds.includes(wholeTree(context.state).resolveInner(context.pos, -1).name);
 const own = (object, key) => (Object.hasOwn(object, key) ? object[key] : []);
 const options = (labels, type) => labels.map((label) => ({ label, type }));
 
@@ -79,7 +79,7 @@ area.hidden = true;
 function statement() {
   const at = editor.state.selection.main.head;
   const whole = [];
-  syntaxTree(editor.state).topNode.getChildren("Statement").forEach((node) => whole.push(node));
+  wholeTree(editor.state).topNode.getChildren("Statement").forEach((node) => whole.push(node));
   const found = whole.find((node) => node.from <= at && at <= node.to) ?? whole.filter((node) => node.to <= at).pop() ?? whole[0];
   const text = found ? editor.state.sliceDoc(found.from, found.to) : editor.state.doc.toString();
   return text.replace(/;\s*$/, "");
@@ -143,3 +143,10 @@ document.addEventListener("click", (event) => {
 });
 
 if (area.value.trim()) later();
+
+// The editor parses in the background: of a text that is long, or on a machine that is busy, its tree may end early, and
+// a statement that was cut there must never be sent.
+function wholeTree(state) {
+  const tree = syntaxTree(state);
+  return tree.length >= state.doc.length ? tree : PostgreSQL.language.parser.parse(state.doc.toString());
+}

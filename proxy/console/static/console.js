@@ -35,3 +35,15 @@ export function download(name, blob) {
 
 /** The nonce that the editor's style sheet must carry. */
 export const styleNonce = document.querySelector('meta[name="style-nonce"]').content;
+
+// A button that ends what another element has asked for.
+document.addEventListener("click", (event) => {
+  const asking = event.target.closest?.("[data-abort]")?.dataset.abort;
+  if (asking) htmx.trigger(asking, "htmx:abort");
+});
+
+// A form whose answer is another page says meanwhile that it is on its way.
+document.addEventListener("submit", (event) => {
+  const { progress } = event.target.dataset;
+  if (progress) document.querySelector(progress).classList.add("htmx-request");
+});

@@ -1,4 +1,5 @@
 // The policy in an editor: what is wrong stands at its line while one types, what the edit means beside it.
+import { withKeys } from "./policy_keys.js";
 import { post, styleNonce } from "./console.js";
 
 // the page is there before the editor, in whose place the plain field is until then
@@ -11,7 +12,7 @@ const editor = new EditorView({
   state: EditorState.create({
     doc: area.value,
     extensions: [
-      basicSetup, syntaxHighlighting(classHighlighter), yaml(), lintGutter(), EditorView.cspNonce.of(styleNonce),
+      basicSetup, syntaxHighlighting(classHighlighter), withKeys(yaml()), lintGutter(), EditorView.cspNonce.of(styleNonce),
       EditorView.contentAttributes.of({ "aria-label": "The policy file" }),
       EditorView.updateListener.of((update) => {
         if (!update.docChanged) return;

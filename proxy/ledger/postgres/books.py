@@ -31,10 +31,12 @@ _RELEASES = (
 )
 
 
-def items_at(url: str) -> Iterator[Item]:
-    """All entries, then the releases stored for them, also beside running proxies. Raises ConfigError, LedgerFailed."""
+def items_at(url: str, books: Books) -> Iterator[Item]:
+    """All entries, then the releases stored for them, also beside running proxies.
+
+    books: new ones; from the first item on they have it all added up. Raises ConfigError, LedgerFailed.
+    """
     with _opened(url) as link:
-        books = Books()
         chain = Chain(link, books)
         chain.catch_up()
         for text in Chain(link, Books()).bodies(0, books.seq):

@@ -21,6 +21,7 @@ from proxy.dp.accounting import ATTO, PICO, limit_pico
 from proxy.errors import LedgerFailed
 from proxy.ledger.balances import in_rho
 from proxy.ledger.base import AccountSpent, Question, Wanted
+from proxy.ledger.books import Books
 from proxy.ledger.chain import Grant
 from proxy.ledger.sqlite import schema
 from proxy.ledger.sqlite.ledger import SqliteLedger
@@ -303,7 +304,7 @@ def test_a_top_up_to_an_epsilon_says_the_limit_before_and_after(
 
 
 def test_a_charge_of_pure_accounting_is_reported_in_rho(state: Path) -> None:
-    entry = replace(next(entries_of(InFiles(state), "shop")), accounting=Accounting.PURE)
+    entry = replace(next(entries_of(InFiles(state), "shop", Books())), accounting=Accounting.PURE)
     (paid,) = (line.cost for line in entry.lines if line.kind is AccountKind.DATASET)
     assert paid_by(entry, AccountKind.DATASET, Accounting.ZCDP) == in_rho(paid).pico
     assert paid_by(entry, AccountKind.DATASET, Accounting.PURE) == paid.pico > 0

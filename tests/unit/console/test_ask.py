@@ -71,7 +71,7 @@ def test_a_failure_of_the_proxy_is_told_in_its_words() -> None:
 def test_a_forecast_says_cost_errors_and_threshold() -> None:
     plan = {
         "epsilon": 0.79, "charge_epsilon": 0.5, "delta": 1e-6, "later": [],
-        "accounts": [{"account": "user", "remaining": "epsilon 9 of 10"}],
+        "accounts": [{"account": a, "remaining": "epsilon 9 of 10"} for a in ("user", "session")],
         "releases": [{"unit": "customer", "threshold": 49.8, "reused": False, "expected": ["all noise"], "outputs": [
             {"aggregate": "count(*)", "half_width_95": 35.5},
             {"aggregate": "avg(age)", "half_width_95_times_rows": 1255.9},

@@ -58,6 +58,36 @@ def test_the_policy_allows_no_script_but_the_consoles_own_files() -> None:
     assert rules["frame-ancestors"] == rules["base-uri"] == "'none'"
 
 
+@pytest.mark.parametrize(
+    "accepted, encoding",
+    [("gzip, deflate, br", "gzip"), ("br;q=1, GZIP;q=0.5", "gzip"), ("gzip;q=0", None), ("gzip; q=0.000", None),
+     ("identity", None), ("", None)],
+)  # fmt: skip
+def test_files_are_compressed_for_those_who_take_it(accepted: str, encoding: str | None) -> None:
+    scripts = Scripts()
+    application = Starlette(routes=[Route("/static/{digest}/{name:path}", scripts.answer)])
+    with TestClient(application) as client:
+        found = client.get(f"{scripts.base}/vendor/htmx.js", headers={"accept-encoding": accepted})
+    assert found.content == (VENDOR / "htmx.js").read_bytes()
+    assert found.headers.get("content-encoding") == encoding
+    assert found.headers["vary"] == "accept-encoding"
+    assert (int(found.headers["content-length"]) < len(found.content) / 2) == (encoding is not None)
+
+
+@pytest.mark.parametrize("name", ["login", "tables", "budget", "charges", "failed", "refused"])
+def test_pages_that_exchange_no_part_load_no_script(name: str) -> None:
+    text = (CONSOLE / "templates" / "base.html").read_text() + (CONSOLE / "templates" / f"{name}.html").read_text()
+    assert "<script" not in text
+    assert "hx-" not in text
+
+
+@pytest.mark.parametrize("name", ["ask", "policy", "tour"])
+def test_pages_that_exchange_parts_load_what_does_it(name: str) -> None:
+    text = (CONSOLE / "templates" / f"{name}.html").read_text()
+    assert "hx-" in text
+    assert '{% include "parts.html" %}' in text
+
+
 def test_files_are_kept_for_good_at_an_address_that_their_content_decides() -> None:
     scripts = Scripts()
     assert re.fullmatch(r"/static/[0-9a-f]{16}", scripts.base)

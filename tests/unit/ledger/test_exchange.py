@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import ConfigError, LedgerFailed
+from proxy.ledger.books import Books
 from proxy.ledger.exchange import read, verified, written
 from proxy.ledger.moving import items_of, take_in
 from proxy.ledger.replay import inspect
@@ -33,7 +34,7 @@ def books(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lines(books: Path) -> list[str]:
-    return list(written(items_of(books)))
+    return list(written(items_of(books, Books())))
 
 
 def test_what_comes_in_is_what_went_out(books: Path, lines: list[str], tmp_path: Path) -> None:
@@ -49,9 +50,9 @@ def test_what_comes_in_is_what_went_out(books: Path, lines: list[str], tmp_path:
     new = tmp_path / "new"
     report = take_in(new, read(f"{line}\n" for line in lines))
     assert report == verified(lines) == inspect(books) == inspect(new)
-    assert list(written(items_of(new))) == lines
+    assert list(written(items_of(new, Books()))) == lines
     with closing(SqliteLedger(new)) as ledger:
-        assert list(written(items_of(new))) == lines  # beside a running proxy
+        assert list(written(items_of(new, Books()))) == lines  # beside a running proxy
         assert ledger.reserve(payers(), want("a"), ask()).charged == (Cost(0, 0),) * 3
         receipt = ledger.reserve(payers(), want("b"), ask())
         assert reserved_of(receipt.items[0]).release_id == 4
@@ -117,12 +118,12 @@ def test_a_full_disk_leaves_nothing(lines: list[str], tmp_path: Path) -> None:
 def test_a_broken_file_is_not_exported(books: Path) -> None:
     (books / "ledger.db").write_bytes(b"not a database" * 1000)
     with pytest.raises(LedgerFailed, match="cannot be read"):
-        list(items_of(books))
+        list(items_of(books, Books()))
 
 
 def test_books_of_an_earlier_version_come_in_as_they_were(tmp_path: Path) -> None:
     lines = EARLIER.read_text().splitlines()
     report = take_in(tmp_path / "new", read(lines))
-    assert list(written(items_of(tmp_path / "new"))) == lines
+    assert list(written(items_of(tmp_path / "new", Books()))) == lines
     spent = {t.name: t.spent for t in report.totals}
     assert (spent["shop"], spent["clinic"], spent["town"]) == (Cost(3004, 0), Cost(11000, 70), Cost(10**9, 0))

@@ -12,6 +12,7 @@ import pytest
 
 from proxy.config import LedgerAt
 from proxy.errors import ConfigError, LedgerFailed
+from proxy.ledger.books import Books
 from proxy.ledger.exchange import read, verified, written
 from proxy.ledger.moving import items_of, take_in
 from proxy.ledger.postgres import chain as postgres_chain
@@ -47,21 +48,21 @@ def test_books_move_from_files_to_a_server_and_back(database: Database, tmp_path
             receipt = files.reserve(payers(), want(name), ask())
             files.store.put(reserved_of(receipt.items[0]), name.encode() * 100)
         files.grant(gift(payers()[1], 5))
-    lines = list(written(items_of(tmp_path / "files")))
+    lines = list(written(items_of(tmp_path / "files", Books())))
     report = take_in_at(database.url, read(lines))
     assert report == verified(lines) == inspect_at(database.url)
-    assert list(written(items_at(database.url))) == lines
+    assert list(written(items_at(database.url, Books()))) == lines
     with pytest.raises(ConfigError, match="holds a ledger already"):
         take_in_at(database.url, read(lines))
     assert grant_at(database.url, gift(payers()[1], 6)).granted == Cost(11, 0)
     with closing(PostgresLedger(tmp_path / "state", database.url)) as shared:
         assert shared.reserve(payers(), want("b"), ask()).charged == (NOTHING,) * 3
         assert shared.reserve(payers(), want("d"), ask()).balances[1].granted == Cost(11, 0)
-    assert take_in(tmp_path / "back", read(written(items_at(database.url)))).entries == 6
+    assert take_in(tmp_path / "back", read(written(items_at(database.url, Books())))).entries == 6
     change(database, "update release set release_id = 9 where release_id = 3")
     with pytest.raises(LedgerFailed, match="never charged"):
         inspect_at(database.url)
-    assert verified(written(items_at(database.url))).releases == 2
+    assert verified(written(items_at(database.url, Books()))).releases == 2
 
 
 def test_commands_take_an_address(
@@ -88,7 +89,7 @@ def test_commands_take_an_address(
 
 def test_an_import_that_is_cut_short_leaves_nothing(database: Database, shared: PostgresLedger) -> None:
     shared.reserve(payers(), want("a"), ask())
-    lines = list(written(items_at(database.url)))
+    lines = list(written(items_at(database.url, Books())))
     database.execute("drop schema hushql cascade")
     with pytest.raises(LedgerFailed, match="cut short"):
         take_in_at(database.url, read(lines[:-1]))

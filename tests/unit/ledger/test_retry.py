@@ -11,6 +11,7 @@ import pytest
 from proxy.errors import LedgerFailed
 from proxy.ledger import exchange, moving
 from proxy.ledger.base import Ledger
+from proxy.ledger.books import Books
 from proxy.ledger.postgres.books import inspect_at, items_at
 from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.postgres.store import check_opened
@@ -156,7 +157,7 @@ def test_books_that_move_keep_what_has_ended(ledger: SqliteLedger, tmp_path: Pat
     ledger.end(ended(*attempted(ledger)[1]))
     ledger.end(ended(*attempted(ledger, wanted=want("b"))[1]))
     attempted(ledger, payers(session="s2"), want("b"))
-    lines = list(exchange.written(moving.items_of(tmp_path / "files")))
+    lines = list(exchange.written(moving.items_of(tmp_path / "files", Books())))
     assert exchange.verified(lines) == ledger.verify()
     moving.take_in(tmp_path / "new", exchange.read(lines))
     with closing(SqliteLedger(tmp_path / "new")) as moved:
@@ -174,7 +175,7 @@ def test_a_result_of_an_attempt_that_had_ended_does_not_verify(
     shared._link.get().execute("insert into release values (%s, %s, %s, %s, %s)", row)
     for attempt in (
         ledger.verify, lambda: inspect(tmp_path / "files"), shared.verify, lambda: inspect_at(database.url),
-        lambda: list(exchange.written(items_at(database.url))),
+        lambda: list(exchange.written(items_at(database.url, Books()))),
     ):  # fmt: skip
         with pytest.raises(LedgerFailed, match="is stored whose attempt had ended"):
             attempt()
