@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from types import ModuleType
@@ -95,7 +95,7 @@ class Connection:
         try:
             builder = self._library.core.DefaultChannelBuilder(address.whole, list(_OPTIONS))
             self._client = self._library.core.SparkConnectClient(connection=builder, use_reattachable_execute=False)
-        except self._library.errors.PySparkException as error:
+        except (self._library.errors.PySparkException, ValueError) as error:
             raise ConfigError(
                 "source.url is no address of Spark Connect", detail="What it says is not shown: it may hold a secret.",
                 hint="Write sc://host:15002, or sc://host:443/;use_ssl=true.",
@@ -165,10 +165,15 @@ class Connection:
         """The one door for texts. Raises EngineStopped for what may be more than one SELECT."""
         if not is_one_select(sql.replace("`", '"')):
             raise EngineStopped("NotOneSelect")
+        views = [self._library.plan.SubqueryAlias(self._relation(kept), KEPT_KEYS)] if kept else None
+        return self._library.plan.SQL(sql, views=views)
+
+    def _relation(self, columns: Sequence[Sequence[object]]) -> Any:  # noqa: ANN401 - of a library without types
+        """Rows with the columns p1, .. A relation without rows has no type of its own."""
         plan, arrow = self._library.plan, self._library.arrow
-        table = arrow.table({f"p{i}": arrow.array(*_typed(c, arrow)) for i, c in enumerate(kept, 1)})
-        views = [plan.SubqueryAlias(plan.LocalRelation(table), KEPT_KEYS)] if kept else None
-        return plan.SQL(sql, views=views)
+        if not columns[0]:
+            return plan.LocalRelation(None, ", ".join(f"p{i} STRING" for i in range(1, len(columns) + 1)))
+        return plan.LocalRelation(arrow.table({f"p{i}": _typed(c, arrow) for i, c in enumerate(columns, 1)}))
 
     def _batches(self, sql: str, kept: Sequence[Sequence[object]], max_bytes: int) -> Iterator[Any]:
         taken = 0
@@ -206,21 +211,14 @@ def _without_words(error: Exception) -> Exception:
     return EngineStopped(type(error).__name__)
 
 
-def _typed(column: Sequence[object], arrow: ModuleType) -> tuple[list[object], Any]:
-    """Values and their type, which they must have even where there are none."""
-    first = next((value for value in column if value is not None), None)
-    match first:
-        case bool():
-            kind = arrow.bool_()
-        case int():
-            kind = arrow.int64()
-        case float():
-            kind = arrow.float64()
-        case _ if isinstance(first, date):
-            kind = arrow.timestamp("us") if hasattr(first, "hour") else arrow.date32()
-        case _:
-            kind = arrow.string()
-    return list(column), kind
+def _typed(column: Sequence[object], arrow: ModuleType) -> Any:  # noqa: ANN401 - of a library without types
+    """Values as an array, which has a type even where all of them are NULL."""
+    first = next((value for value in column if value is not None), "")
+    kinds = {
+        bool: arrow.bool_(), int: arrow.int64(), float: arrow.float64(), date: arrow.date32(),
+        datetime: arrow.timestamp("us"), str: arrow.string(),
+    }  # fmt: skip
+    return arrow.array(column, kinds[type(first)])
 
 
 def _rows(batch: Any) -> Iterator[Row]:  # noqa: ANN401 - of a library without types

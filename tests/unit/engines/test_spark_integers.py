@@ -49,7 +49,7 @@ def _compared(shop: SparkShop, chosen: list[Case], rows: str) -> tuple[int, list
 
 @pytest.mark.parametrize("rows", ["own", "odd"])
 def test_spark_computes_the_same_integers(shop: SparkShop, rows: str) -> None:
-    chosen = [*ACCEPTED[::_EVERY], *map(case_of, SUMS)]
+    chosen = [*ACCEPTED[7::_EVERY], *map(case_of, SUMS[::2] if rows == "own" else SUMS[1::2])]
     count, found = _compared(shop, chosen, rows)
     assert found == [], found
     assert count > 2 * len(chosen)  # of three policies: what is refused there is less than a third

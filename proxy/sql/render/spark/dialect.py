@@ -160,7 +160,7 @@ class Spark:
         return text
 
     def counters(self, keys: Sequence[str], slots: int, width: int, there: str) -> str:
-        raise AssertionError("without counts in words")
+        raise _unsupported("counts in the bits of a word")
 
     def relation(self, parts: tuple[str, ...]) -> str:
         return ".".join(map(self.quote, parts))

@@ -39,8 +39,9 @@ def _as_like_in_lower_case(args: SpelledArguments) -> SpelledArguments:
 
 def _java(pattern: str) -> str:
     """Of the shared core, in the words that Java and Rust read alike. Raises ValueError where it could take long."""
+    written = "".join(map(_in_java, atoms(pattern)))
     check_extent(pattern)
-    return "(?s)" + "".join(map(_in_java, atoms(pattern)))
+    return f"(?s){written}"
 
 
 def _in_java(atom: str) -> str:
