@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
+import duckdb
 import psycopg
 import pytest
 
-from tests.e2e.lake import write_lake
-from tests.e2e.served import Client, Served, hushql, serving
+from tests.e2e.lake import lake_policy, write_lake
+from tests.e2e.served import Client, Served, hushql, serving, write_yaml
 from tests.e2e.test_cases_live import ask, compares, explain, reach, stated_noise
 from tests.sail_server import SailServer
 from tests.unit.sql.corpus import Case
@@ -36,9 +39,22 @@ def server() -> Iterator[SailServer]:
 def served(tmp_path_factory: pytest.TempPathFactory, server: SailServer) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("lake")
     url = server.url.replace("127.0.0.1", "localhost")  # elsewhere a token goes over TLS alone
-    policies = write_lake(folder, url, token="${LAKE_TOKEN}")
+    policies = [*write_lake(folder, url, token="${LAKE_TOKEN}"), _deep(folder, url)]
     with serving(folder, policies, {"LAKE_TOKEN": "not-to-be-shown"}, ("-m", "tests.e2e.tamed")) as running:
         yield running
+
+
+def _deep(folder: Path, url: str) -> Path:
+    """The dataset deep, whose orders are there a thousand times, so that statements over them take a while."""
+    with duckdb.connect() as connection:
+        orders = f"'{folder / 'orders.parquet'}' o, range(2000)"
+        every = f"select o.* replace (order_id + 100000 * range as order_id) from {orders}"
+        connection.execute(f"copy ({every}) to '{folder / 'deep.parquet'}' (format parquet)")
+    policy = lake_policy(folder, url)
+    source = policy["source"]
+    assert isinstance(source, dict)
+    files = {**source["files"], "orders": str(folder / "deep.parquet")}
+    return write_yaml(folder / "deep.yaml", {**policy, "dataset": "deep", "source": {**source, "files": files}})
 
 
 @pytest.fixture
@@ -128,6 +144,39 @@ def test_a_server_that_is_lost_costs_nothing_and_is_found_again(
     lake.execute("SELECT count(*) FROM orders WHERE amount > 1")
     assert _rho(lake) > before
     assert "not-to-be-shown" not in served.log.read_text()
+
+
+def test_a_server_that_is_killed_in_the_middle_is_paid_once_and_answers_nothing(
+    served: Served, server: SailServer
+) -> None:
+    sql = b"SELECT store_id, note, avg(amount), variance(amount), count(DISTINCT at) FROM orders GROUP BY 1, 2"
+    failures: list[psycopg.Error] = []
+
+    def ask() -> None:
+        with served.connect("deep") as client, pytest.raises(psycopg.Error) as failed:
+            client.execute(sql)
+        failures.append(failed.value)
+
+    with served.connect("deep") as other:
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while _rho(other) == 0:
+            assert asking.is_alive()
+        paid = _rho(other)
+        server.kill()
+        asking.join()
+        try:
+            (failed,) = failures
+            assert failed.sqlstate == "58000"
+            assert failed.diag.message_primary == _AWAY
+            assert str(failed.diag.message_detail).startswith("What was reserved for it stays charged")
+            assert _rho(other) == paid
+        finally:
+            server.again()
+        assert other.execute(sql).fetchall()
+        assert _rho(other) == paid  # the same statement asked again
+        other.execute("SELECT count(*) FROM users")
+        assert _rho(other) > paid
 
 
 def test_a_server_in_which_tables_can_be_made_is_refused(served: Served, server: SailServer) -> None:

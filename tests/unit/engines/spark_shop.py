@@ -43,8 +43,9 @@ def file_of(table: str) -> str:
 class SparkShop:
     """The same rows on both engines."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folders = {name: folder / name for name in ("own", "odd", "extreme")}
+    def __init__(self, folder: Path, heavy: tuple[int, float] | None = None) -> None:
+        """heavy: so many orders of one person, of such an amount, among the shop's own rows, which are all there is."""
+        self.folders = {name: folder / name for name in (("own",) if heavy else ("own", "odd", "extreme"))}
         self._duckdb: dict[str, duckdb.DuckDBPyConnection] = {}
         for name, made in self.folders.items():
             made.mkdir()
@@ -57,6 +58,12 @@ class SparkShop:
             else:
                 for table, rows in odd_rows() if name == "odd" else shop_data.rows_of_tables():
                     shop_data.insert(connection, table, list(rows))
+            if heavy:
+                connection.execute(
+                    "insert into orders select 1000000 + range, 7, 1 + range % 4, $2, 'paid', '2024-05-05', 'x'"
+                    " from range($1)",
+                    list(heavy),
+                )
             write_parquet(made, connection)
         self._spark = Client()
 

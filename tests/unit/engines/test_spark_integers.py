@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +93,25 @@ def test_no_row_can_make_spark_fail(shop: SparkShop) -> None:
         for sql in _failing(shop, case, served)
     ]
     assert failing == []
+
+
+_HEAVY = (
+    "SELECT count(*) FROM (SELECT user_id, sum(amount) AS s FROM orders GROUP BY user_id) x WHERE s > 5",
+    "SELECT sum(s), avg(n) FROM (SELECT user_id, sum(amount) AS s, count(*) AS n FROM orders GROUP BY user_id) x",
+    "SELECT sum(amount), avg(amount), variance(amount) FROM orders",
+    "SELECT status, sum(amount), count(*) FROM orders GROUP BY status",
+    "SELECT note, sum(amount), count(DISTINCT store_id) FROM orders GROUP BY note",
+)
+
+
+@pytest.mark.parametrize("rows", [(120_000, 999.99), (5_000, 9_999_999_999.99)], ids=["many", "large"])
+def test_one_heavy_person_leaves_64_bits_of_no_sum(tmp_path: Path, rows: tuple[int, float]) -> None:
+    """Spark raises where a sum of whole numbers does, other servers wrap: the answer would be another, or none."""
+    shop = SparkShop(tmp_path, heavy=rows)
+    try:
+        for case in map(case_of, _HEAVY):
+            theirs = statements(case, in_parquet(policy(), shop.folders["own"]), SPARK, Lowered())
+            assert theirs
+            assert list(differences(shop, statements(case, policy(), DUCKDB, Lowered()), theirs, "own")) == []
+    finally:
+        shop.close()
