@@ -113,7 +113,7 @@ def read_source(document: SourceDocument, places: DocumentPlaces, report: Proble
 
 def _spark(document: SourceDocument, url: str, places: DocumentPlaces, report: ProblemReport) -> SparkSource:
     """The server. Its rows are served only if somebody answers for that they stay as they are."""
-    if not url.startswith(_SCHEME) or not url.removeprefix(_SCHEME).strip("/"):
+    if not url.startswith(_SCHEME) or not url.removeprefix(_SCHEME).partition("/")[0]:
         report.add(("source", "url"), "expected sc://host:15002, or sc://host:443/;use_ssl=true")
     if _TOKEN.search(url):
         report.add(("source", "url"), "a token stands in source.token, as ${SPARK_TOKEN}, and not in the address")

@@ -45,16 +45,17 @@ def served(tmp_path_factory: pytest.TempPathFactory, server: SailServer) -> Iter
 
 
 def _deep(folder: Path, url: str) -> Path:
-    """The dataset deep, whose orders are there a thousand times, so that statements over them take a while."""
+    """The dataset deep, whose orders are there 800 times, so that statements over them take a while."""
     with duckdb.connect() as connection:
-        orders = f"'{folder / 'orders.parquet'}' o, range(2000)"
+        orders = f"'{folder / 'orders.parquet'}' o, range(800)"
         every = f"select o.* replace (order_id + 100000 * range as order_id) from {orders}"
         connection.execute(f"copy ({every}) to '{folder / 'deep.parquet'}' (format parquet)")
     policy = lake_policy(folder, url)
     source = policy["source"]
     assert isinstance(source, dict)
     files = {**source["files"], "orders": str(folder / "deep.parquet")}
-    return write_yaml(folder / "deep.yaml", {**policy, "dataset": "deep", "source": {**source, "files": files}})
+    deep = {"dataset": "deep", "source": {**source, "files": files}, "limits": {"statement_timeout": "5min"}}
+    return write_yaml(folder / "deep.yaml", {**policy, **deep})
 
 
 @pytest.fixture
