@@ -13,6 +13,9 @@ from functools import cache
 from tests.ports import reserved_port
 
 _READY_S = 60
+# A worker of pytest-xdist is no file, which Spark's client takes for a run of its own documentation's tests.
+vars(sys.modules["__main__"]).setdefault("__file__", __file__)
+
 _SERVE = """
 import sys
 from pysail.spark import SparkConnectServer

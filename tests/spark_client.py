@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from proxy.engines.spark_client import Address, Connection
 from tests.sail_server import sail
 
 _MOST = 1 << 30
-
-# A worker of pytest-xdist is no file, which the library takes for a run of its own documentation's tests.
-vars(sys.modules["__main__"]).setdefault("__file__", __file__)
 
 
 class Client:

@@ -7,7 +7,9 @@ one SELECT; what the server says of a failure is dropped here, and the library's
 from __future__ import annotations
 
 import os
+import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -24,8 +26,10 @@ from proxy.sql.render.spark.dialect import KEPT_KEYS
 MISSING = "the engine spark needs packages that are not installed"
 INSTALL = "Install hushql with its extra: pip install 'hushql[spark]'."
 _TAG = "hushql"
+_NAME = re.compile(r"`[^`]*(?:``[^`]*)*`")  # no text has a backtick: see the dialect's text_literal
 _LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.client.logging")
 _SETTINGS = (("spark.sql.ansi.enabled", "true"), ("spark.sql.session.timeZone", "UTC"))
+_PATIENCE_S = 3.0  # how long a server may take to stop a statement
 _QUIET_S = 20  # a server that does not answer a ping so long is gone
 _OPTIONS = (
     ("grpc.keepalive_time_ms", _QUIET_S * 1000), ("grpc.keepalive_timeout_ms", _QUIET_S * 1000),
@@ -92,6 +96,7 @@ class Connection:
         """Open a session with the settings that spellings rest on. Raises ConfigError without the library."""
         self._library = library()
         self._is_interrupting = threading.Lock()
+        self._first_asked_s = 0.0
         try:
             builder = self._library.core.DefaultChannelBuilder(address.whole, list(_OPTIONS))
             self._client = self._library.core.SparkConnectClient(connection=builder, use_reattachable_execute=False)
@@ -101,7 +106,6 @@ class Connection:
                 hint="Write sc://host:15002, or sc://host:443/;use_ssl=true.",
             ) from _without_words(error)  # fmt: skip
         self._client.set_retry_policies([])
-        self._client.add_tag(_TAG)
         self._settings = self._library.conf.RuntimeConf(self._client)
         try:
             for name, value in _SETTINGS:
@@ -140,8 +144,14 @@ class Connection:
         return columns, [row for batch in batches for row in _rows(batch)]
 
     def interrupt(self) -> None:
-        """Ask the server to stop what runs, without waiting for it: it may be gone."""
-        if self._is_interrupting.acquire(blocking=False):
+        """Ask the server to stop what runs, without waiting for it: it may be gone, or too busy to hear.
+
+        To be called again until the statement has ended. After a while the connection is closed, which ends it here.
+        """
+        self._first_asked_s = self._first_asked_s or time.monotonic()
+        if time.monotonic() - self._first_asked_s > _PATIENCE_S:
+            self._client.close()
+        elif self._is_interrupting.acquire(blocking=False):
             threading.Thread(target=self._interrupt, name="spark-interrupt", daemon=True).start()
 
     def close(self) -> None:
@@ -163,7 +173,7 @@ class Connection:
 
     def _plan(self, sql: str, kept: Sequence[Sequence[object]] = ()) -> Any:  # noqa: ANN401 - of a library without types
         """The one door for texts. Raises EngineStopped for what may be more than one SELECT."""
-        if not is_one_select(sql.replace("`", '"')):
+        if not is_one_select(_NAME.sub("x", sql)):
             raise EngineStopped("NotOneSelect")
         views = [self._library.plan.SubqueryAlias(self._relation(kept), KEPT_KEYS)] if kept else None
         return self._library.plan.SQL(sql, views=views)
@@ -177,6 +187,7 @@ class Connection:
 
     def _batches(self, sql: str, kept: Sequence[Sequence[object]], max_bytes: int) -> Iterator[Any]:
         taken = 0
+        self._client.add_tag(_TAG)  # which holds for the thread that asks
         asked = self._plan(sql, kept).to_proto(self._client)
         for part in self._client.to_table_as_iterator(asked, {}):
             if isinstance(part, self._library.arrow.Table):
@@ -192,7 +203,7 @@ class Connection:
             return ask()
         except self._library.errors.PySparkException as error:
             failed = error
-        except self._library.grpc.RpcError as error:
+        except (self._library.grpc.RpcError, ValueError) as error:  # the latter of a channel that was closed
             failed = error
         raise _stopped(failed)
 

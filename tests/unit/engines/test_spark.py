@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, datetime
@@ -28,8 +29,7 @@ from tests.sail_server import SailServer, sail
 from tests.unit.engines.make import CITIES, DATA, ITEMS, ORDERS, USERS, first_stage, paying, policy, renamed, staged
 
 _WHOLE_S = 60.0
-_MANY = "range(0, 100000)"
-_FOREVER = f"SELECT sum((a.id + b.id * c.id) % 7) AS n FROM {_MANY} a CROSS JOIN {_MANY} b CROSS JOIN {_MANY} c"
+_FOREVER = "SELECT sum(id % 7) AS n FROM range(0, 10000000000000)"  # of joins Sail hears nothing else meanwhile
 _MOST = 1 << 20
 
 
@@ -77,6 +77,11 @@ def _look(engine: SparkEngine, *statements: str) -> Failure | None:
 # --- running ------------------------------------------------------------------------------------------------------
 
 
+def test_a_name_may_hold_anything(engine: SparkEngine, pay: Callable[..., Reserved]) -> None:
+    name = SPARK.quote("a\"b; DROP -- ' `\\")
+    assert _run(engine, pay(f"SELECT n.{name} AS m FROM (SELECT 5 AS {name}) AS n")) == ((5,),)
+
+
 def test_values_come_as_python_has_them(engine: SparkEngine, pay: Callable[..., Reserved]) -> None:
     sql = (
         "SELECT CAST(123456789012345678901 AS DECIMAL(38,0)) AS a, DATE '2024-02-29' AS b, 'x' AS c, TRUE AS d,"
@@ -119,8 +124,8 @@ def test_kept_keys_go_with_the_statement(
 def test_a_statement_that_is_cancelled_or_too_long_is_stopped(
     engine: SparkEngine, pay: Callable[..., Reserved]
 ) -> None:
-    with pytest.raises(TooMuch):
-        _run(engine, pay(_FOREVER), timeout_s=1.0)
+    with pytest.raises(TooMuch), ThreadPoolExecutor(1) as elsewhere:  # in a session that another thread has opened
+        elsewhere.submit(_run, engine, pay(_FOREVER), timeout_s=1.0).result(_WHOLE_S)
     cancellation = Cancellation()
     threading.Timer(0.5, cancellation.request).start()
     with pytest.raises(QueryCanceled):
@@ -370,3 +375,12 @@ def test_public_rows_are_read_and_private_ones_are_not(engine: SparkEngine, tabl
         list(engine.public_rows(renamed(tables[0], relation=("parquet", "/nowhere/at/all"))))
     zoned = replace(CITIES.columns[0], type=SqlType.TIMESTAMPTZ)
     assert spark._fetched(zoned) == "CAST(`city` AS STRING) || '+00'"
+
+
+def test_a_server_that_does_not_hear_an_interrupt_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_client, "_PATIENCE_S", -1.0)
+    connection = Connection(Address(sail().url))
+    connection.interrupt()
+    with pytest.raises(EngineStopped):
+        connection.rows("SELECT 1 AS n", max_bytes=_MOST)
+    connection.close()
