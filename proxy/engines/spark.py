@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from proxy.engines import spark_facts
 from proxy.engines.base import Cancellation, EngineStopped, Facts
-from proxy.engines.spark_client import Address, Connection
+from proxy.engines.spark_client import SparkAddress, SparkConnection
 from proxy.engines.spark_probes import check_probes
 from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError, Failure
@@ -34,10 +34,10 @@ class SparkEngine:
 
     def __init__(self, source: SparkSource) -> None:
         """Look whether the server is there, computes as it must and lets nothing be written. Raises ConfigError."""
-        self._address = Address(source.url, source.token)
+        self._address = SparkAddress(source.url, source.token)
         self._lock = threading.Lock()
         self._is_closed = False
-        self._idle: list[Connection] = []
+        self._idle: list[SparkConnection] = []
         try:
             connection = self._opened()
         except EngineStopped as error:
@@ -96,7 +96,7 @@ class SparkEngine:
         for connection in idle:
             connection.close()
 
-    def _ready(self, looked_at: Sequence[str], deadline_s: float, cancellation: Cancellation) -> Connection:
+    def _ready(self, looked_at: Sequence[str], deadline_s: float, cancellation: Cancellation) -> SparkConnection:
         """One that was idle may be gone by now: then a new session is tried, once."""
         idle = self._taken()
         if idle is not None:
@@ -110,7 +110,7 @@ class SparkEngine:
         return connection
 
     def _looked(
-        self, connection: Connection, looked_at: Sequence[str], deadline_s: float, cancellation: Cancellation
+        self, connection: SparkConnection, looked_at: Sequence[str], deadline_s: float, cancellation: Cancellation
     ) -> EngineStopped | None:
         """Why names are not there, if so; the session is then ended. Raises QueryCanceled."""
         try:
@@ -125,14 +125,14 @@ class SparkEngine:
         return failure
 
     def _watched(
-        self, connection: Connection, deadline_s: float, cancellation: Cancellation
+        self, connection: SparkConnection, deadline_s: float, cancellation: Cancellation
     ) -> AbstractContextManager[Watch]:
         return self._watchdog.watch(connection.interrupt, max(deadline_s - time.monotonic(), 0.0), cancellation)
 
-    def _opened(self) -> Connection:
+    def _opened(self) -> SparkConnection:
         """A new session that computes as it must. Raises EngineStopped."""
         try:
-            connection = Connection(self._address)
+            connection = SparkConnection(self._address)
         except EngineStopped as error:
             raise _at_look(error) from error
         try:
@@ -142,14 +142,14 @@ class SparkEngine:
             raise
         return connection
 
-    def _taken(self) -> Connection | None:
+    def _taken(self) -> SparkConnection | None:
         """A session that nobody uses. Raises EngineStopped after `close`."""
         with self._lock:
             if self._is_closed:
                 raise EngineStopped("Closed", Failure.UNREACHABLE)
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: SparkConnection) -> None:
         with self._lock:
             if not self._is_closed and len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
@@ -160,7 +160,7 @@ class SparkEngine:
 class SparkSession:
     """A session that is kept for what is charged. Implements `base.EngineSession`."""
 
-    def __init__(self, connection: Connection, watch: Watch) -> None:
+    def __init__(self, connection: SparkConnection, watch: Watch) -> None:
         self.connection, self.watch = connection, watch
 
     @contextmanager
@@ -192,7 +192,7 @@ class SparkStages:
         raise failure if failure.failure is not Failure.CHANGED else EngineStopped(failure.exception_name)
 
 
-def _failure_of_look(connection: Connection, looked_at: Sequence[str]) -> EngineStopped | None:
+def _failure_of_look(connection: SparkConnection, looked_at: Sequence[str]) -> EngineStopped | None:
     """Names of a statement are those of the first one; only it has not the relation of keys that were kept."""
     try:
         connection.check_settings()
@@ -223,7 +223,7 @@ def _not_served(failure: EngineStopped) -> ConfigError:
     )
 
 
-def _check_read_only(connection: Connection) -> None:
+def _check_read_only(connection: SparkConnection) -> None:
     """Try to make a table. Raises ConfigError if that succeeds: it is removed again."""
     name = SPARK.quote(f"hushql_may_not_write_{os.getpid()}_{time.time_ns()}")
     if not connection.may(f"CREATE TABLE {name} (n INT)"):

@@ -40,8 +40,6 @@ _KINDS = {
     "RESOURCE_EXHAUSTED": Failure.LIMITS,
 }  # fmt: skip
 
-Row = tuple[object, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Library:
@@ -73,7 +71,7 @@ def library() -> Library:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class SparkAddress:
     """Where the server is. The token must never be printed; without TLS it is sent to this machine alone."""
 
     url: str = field(repr=False)
@@ -86,13 +84,13 @@ class Address:
         return f"{self.url.rstrip('/;')}{';' if '/;' in self.url else '/;'}token={self.token}"
 
 
-class Connection:
+class SparkConnection:
     """One session, for one statement at a time; `interrupt` is for other threads.
 
     Each call raises EngineStopped, which says nothing but the kind of the failure.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: SparkAddress) -> None:
         """Open a session with the settings that spellings rest on. Raises ConfigError without the library."""
         self._library = library()
         self._is_interrupting = threading.Lock()
@@ -134,7 +132,9 @@ class Connection:
         found = self._told(lambda: self._client.schema(self._plan(sql).to_proto(self._client)))
         return [(str(one.name), str(one.dataType.simpleString())) for one in found.fields]
 
-    def rows(self, sql: str, kept: Sequence[Sequence[object]] = (), *, max_bytes: int) -> tuple[int, list[Row]]:
+    def rows(
+        self, sql: str, kept: Sequence[Sequence[object]] = (), *, max_bytes: int
+    ) -> tuple[int, list[tuple[object, ...]]]:
         """How many columns a SELECT has, and its rows; those of more than `max_bytes` are a failure by limits.
 
         kept: the columns of the relation `KEPT_KEYS`.
@@ -232,7 +232,7 @@ def _typed(column: Sequence[object], arrow: ModuleType) -> Any:  # noqa: ANN401 
     return arrow.array(column, kinds[type(first)])
 
 
-def _rows(batch: Any) -> Iterator[Row]:  # noqa: ANN401 - of a library without types
+def _rows(batch: Any) -> Iterator[tuple[object, ...]]:  # noqa: ANN401 - of a library without types
     columns = [column.to_pylist() for column in batch.columns]
     return (tuple(map(_plain, row)) for row in zip(*columns, strict=True))
 

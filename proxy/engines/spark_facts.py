@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from proxy.engines.base import EngineColumn, EngineStopped, Facts, JoinFact
-from proxy.engines.spark_client import Connection
+from proxy.engines.spark_client import SparkConnection
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
 from proxy.sql.render.spark.dialect import MOST_DIGITS, SPARK
@@ -41,7 +41,7 @@ ACCEPTED: dict[SqlType, tuple[str, ...]] = {
 }
 
 
-def check_facts(connection: Connection, policy: Policy) -> Facts:
+def check_facts(connection: SparkConnection, policy: Policy) -> Facts:
     """See `Engine.check_facts`."""
     columns: list[EngineColumn] = []
     problems: list[str] = []
@@ -70,7 +70,7 @@ def accepts(wanted: SqlType, engine_type: str) -> bool:
 # --- columns --------------------------------------------------------------------------------------
 
 
-def _check_table(connection: Connection, table: Table, columns: list[EngineColumn]) -> Iterator[str]:
+def _check_table(connection: SparkConnection, table: Table, columns: list[EngineColumn]) -> Iterator[str]:
     """Servers differ in what they say of files that are not there: some, that they have no columns."""
     try:
         found = dict(connection.columns(f"SELECT * FROM {SPARK.relation(table.relation)}"))
@@ -93,7 +93,7 @@ def _check_table(connection: Connection, table: Table, columns: list[EngineColum
 # --- uniqueness -----------------------------------------------------------------------------------
 
 
-def _duplicate_units(connection: Connection, policy: Policy) -> Iterator[str]:
+def _duplicate_units(connection: SparkConnection, policy: Policy) -> Iterator[str]:
     for table in policy.private_tables():
         if table.unit_unique and isinstance(table.ownership, UnitColumns):
             units = table.ownership.columns
@@ -102,14 +102,14 @@ def _duplicate_units(connection: Connection, policy: Policy) -> Iterator[str]:
                 yield f"{names}: 'unit_unique' is declared, and a unit has more than one row"
 
 
-def _duplicate_parents(connection: Connection, policy: Policy) -> Iterator[str]:
+def _duplicate_parents(connection: SparkConnection, policy: Policy) -> Iterator[str]:
     paths = [t.ownership for t in policy.private_tables() if isinstance(t.ownership, UnitVia)]
     for parent, key in dict.fromkeys((path.parent, path.parent_key) for path in paths):
         if _has_duplicates(connection, policy, policy.tables[parent], (key,)):
             yield f"{parent}.{key}: rows find their unit through this key, and it is not unique"
 
 
-def _incomplete_joins(connection: Connection, policy: Policy) -> Iterator[str]:
+def _incomplete_joins(connection: SparkConnection, policy: Policy) -> Iterator[str]:
     for table in policy.tables.values():
         for join in table.complete_joins:
             other, zone = policy.tables[join.table], policy.privacy.time_zone
@@ -121,7 +121,7 @@ def _incomplete_joins(connection: Connection, policy: Policy) -> Iterator[str]:
                 yield f"{table.name}.{join.column}: 'complete_joins' names it, and a row meets none of {other.name}"
 
 
-def _join_facts(connection: Connection, policy: Policy) -> Iterator[JoinFact]:
+def _join_facts(connection: SparkConnection, policy: Policy) -> Iterator[JoinFact]:
     for table in policy.tables.values():
         for join in table.joins:
             other = policy.tables[join.table]
@@ -132,7 +132,7 @@ def _join_facts(connection: Connection, policy: Policy) -> Iterator[JoinFact]:
                 )  # fmt: skip
 
 
-def _has_duplicates(connection: Connection, policy: Policy, table: Table, columns: tuple[str, ...]) -> bool:
+def _has_duplicates(connection: SparkConnection, policy: Policy, table: Table, columns: tuple[str, ...]) -> bool:
     """Whether two rows agree in all `columns`, none of them NULL. Raises ConfigError if it cannot be found out."""
     compared = [_compared(table, column, policy.privacy.time_zone) for column in columns]
     sql = (
@@ -143,7 +143,7 @@ def _has_duplicates(connection: Connection, policy: Policy, table: Table, column
     return _found_any(connection, sql, f"{table.name} ({', '.join(columns)}) is unique")
 
 
-def _found_any(connection: Connection, sql: str, what: str) -> bool:
+def _found_any(connection: SparkConnection, sql: str, what: str) -> bool:
     """Whether a query has a row. Raises ConfigError if it cannot be found out."""
     try:
         return bool(connection.rows(sql, max_bytes=_MOST_BYTES)[1])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from proxy.engines.base import EngineStopped
-from proxy.engines.spark_client import Connection
+from proxy.engines.spark_client import SparkConnection
 from proxy.errors import Failure
 from proxy.sql.render.spark.dialect import SPARK
 
@@ -50,7 +50,7 @@ PROBES: Mapping[str, tuple[tuple[str, object], ...]] = MappingProxyType({
 })  # fmt: skip
 
 
-def check_probes(connection: Connection) -> None:
+def check_probes(connection: SparkConnection) -> None:
     """Raise EngineStopped, naming the first subject of which a server answers something else, or what it fails with."""
     for subject, asked in PROBES.items():
         listed = ", ".join(f"{expression} AS c{n}" for n, (expression, _) in enumerate(asked))

@@ -18,7 +18,7 @@ import pytest
 from proxy.engines import spark, spark_client, spark_facts, spark_probes
 from proxy.engines.base import Cancellation, EngineStopped
 from proxy.engines.spark import SparkEngine
-from proxy.engines.spark_client import Address, Connection
+from proxy.engines.spark_client import SparkAddress, SparkConnection
 from proxy.errors import ConfigError, Failure, QueryCanceled, TooMuch
 from proxy.plan.charge import Reserved
 from proxy.policy.model import JoinKey, SparkSource, Table
@@ -236,7 +236,7 @@ def test_a_server_in_which_a_table_can_be_made_is_refused() -> None:
 
 
 def test_a_server_that_lets_nothing_be_made_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "may", lambda _self, _command: False)
+    monkeypatch.setattr(SparkConnection, "may", lambda _self, _command: False)
     SparkEngine(SparkSource(sail().url)).close()
 
 
@@ -247,7 +247,7 @@ def test_a_server_that_is_not_there_is_refused() -> None:
 
 def test_an_address_that_is_none_is_refused_without_its_words() -> None:
     with pytest.raises(ConfigError, match="is no address") as refused:
-        Connection(Address("sc://host:port:hunter2/;=x"))
+        SparkConnection(SparkAddress("sc://host:port:hunter2/;=x"))
     assert "hunter2" not in refused.value.text()
     assert "hunter2" not in str(refused.value.__cause__)
 
@@ -263,7 +263,7 @@ def test_a_server_that_computes_otherwise_is_refused(subject: str, monkeypatch: 
 
 
 def test_a_session_with_other_settings_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Connection(Address(sail().url))) as connection:
+    with closing(SparkConnection(SparkAddress(sail().url))) as connection:
         connection.check_settings()
         monkeypatch.setattr(spark_client, "_SETTINGS", (("spark.sql.session.timeZone", "Europe/Zurich"),))
         with pytest.raises(EngineStopped):
@@ -271,9 +271,9 @@ def test_a_session_with_other_settings_is_not_used(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_token_is_in_no_text() -> None:
-    address = Address("sc://host:443/;use_ssl=true", "hunter2")
+    address = SparkAddress("sc://host:443/;use_ssl=true", "hunter2")
     assert address.whole == "sc://host:443/;use_ssl=true;token=hunter2"
-    assert Address("sc://host:443", "hunter2").whole == "sc://host:443/;token=hunter2"
+    assert SparkAddress("sc://host:443", "hunter2").whole == "sc://host:443/;token=hunter2"
     assert "hunter2" not in repr(address) + repr(SparkSource("sc://host", "hunter2"))
 
 
@@ -379,7 +379,7 @@ def test_public_rows_are_read_and_private_ones_are_not(engine: SparkEngine, tabl
 
 def test_a_server_that_does_not_hear_an_interrupt_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_client, "_PATIENCE_S", -1.0)
-    connection = Connection(Address(sail().url))
+    connection = SparkConnection(SparkAddress(sail().url))
     connection.interrupt()
     with pytest.raises(EngineStopped):
         connection.rows("SELECT 1 AS n", max_bytes=_MOST)

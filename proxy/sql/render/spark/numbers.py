@@ -13,8 +13,8 @@ from proxy.sql.functions.hazards import overflows
 from proxy.sql.render.spark.spelling import (
     LARGEST,
     NOT_ZERO,
-    SpelledArguments,
-    Spelling,
+    SparkArguments,
+    SparkSpelling,
     X,
     Y,
     cut,
@@ -28,11 +28,11 @@ _ZERO_DIVISOR = "CASE WHEN {1} <> 0 AND {1} <> -1 THEN {1} END"
 _POWER = f"power(CASE WHEN NOT ({{0}} = 0 AND {{1}} < 0) THEN {X} END, {Y})"
 
 
-def _where(name: str, condition: str) -> Spelling:
-    return Spelling(f"{name}(CASE WHEN {condition} THEN {X} END)")
+def _where(name: str, condition: str) -> SparkSpelling:
+    return SparkSpelling(f"{name}(CASE WHEN {condition} THEN {X} END)")
 
 
-def _with_power(args: SpelledArguments) -> SpelledArguments:
+def _with_power(args: SparkArguments) -> SparkArguments:
     """Ten to the number of digits, whatever its sign."""
     return args[0], f"{10.0 ** abs(int(number_of(args[1])))!r}".replace("+", "") + _exponent(args[1])
 
@@ -42,51 +42,51 @@ def _exponent(digits: str) -> str:
     return "e0" if abs(int(number_of(digits))) < 16 else ""
 
 
-def _digits(of_units: str) -> Spelling:
+def _digits(of_units: str) -> SparkSpelling:
     """of_units: the number in units of the last digit kept, as a whole one."""
     near = f"CASE WHEN abs({X}) * {{1}} < {_FRACTIONS_END} THEN {of_units} / {{1}} ELSE {X} END"
-    return Spelling(near, prepared=_with_power)
+    return SparkSpelling(near, prepared=_with_power)
 
 
-def _tens(of_units: str) -> Spelling:
+def _tens(of_units: str) -> SparkSpelling:
     near = f"CASE WHEN abs({X}) <= {_TENS_END} THEN {of_units} * {{1}} ELSE {X} END"
-    return Spelling(near, prepared=_with_power)
+    return SparkSpelling(near, prepared=_with_power)
 
 
-def _buckets(lifted: str = "") -> Spelling:
+def _buckets(lifted: str = "") -> SparkSpelling:
     inside = "CASE WHEN {0} >= {1} AND {0} < {2} THEN"
     share = f"{inside} ({X} - {Y}) / (CAST({{2}} AS DOUBLE) - {Y}) * {{3}}{lifted} END"
     place = f"least(floor({share}) + 1, {{3}})"
-    return Spelling(
+    return SparkSpelling(
         f"CASE WHEN {{0}} < {{1}} THEN 0 WHEN {{0}} >= {{2}} THEN {{3}} + 1 WHEN {{0}} IS NOT NULL THEN {place} END"
     )
 
 
 SPELLINGS = MappingProxyType({
-    "integer +": Spelling("{0} + {1}", "try_add({0}, {1})", overflows),
-    "integer -": Spelling("{0} - {1}", "try_subtract({0}, {1})", overflows),
-    "integer *": Spelling("{0} * {1}", "try_multiply({0}, {1})", overflows),
+    "integer +": SparkSpelling("{0} + {1}", "try_add({0}, {1})", overflows),
+    "integer -": SparkSpelling("{0} - {1}", "try_subtract({0}, {1})", overflows),
+    "integer *": SparkSpelling("{0} * {1}", "try_multiply({0}, {1})", overflows),
     # the one quotient that is too large is that of the smallest number by -1
-    "integer /": Spelling(f"{{0}} DIV {NOT_ZERO}", f"CASE WHEN {{1}} = -1 THEN try_subtract(0L, {{0}}) "
+    "integer /": SparkSpelling(f"{{0}} DIV {NOT_ZERO}", f"CASE WHEN {{1}} = -1 THEN try_subtract(0L, {{0}}) "
                           f"ELSE {{0}} DIV {_ZERO_DIVISOR} END", overflows),
-    "integer %": Spelling(f"{{0}} % {NOT_ZERO}"),
-    "integer negate": Spelling("-({0})", "try_subtract(0L, {0})", overflows),
-    "integer abs": Spelling("abs({0})", "CASE WHEN {0} < 0 THEN try_subtract(0L, {0}) ELSE {0} END", overflows),
-    "integer &": Spelling("{0} & {1}"),
-    "integer |": Spelling("{0} | {1}"),
-    "integer #": Spelling("{0} ^ {1}"),
-    "integer >>": Spelling("shiftright({0}, CAST({1} AS INT))"),
-    **{sign: Spelling(f"{X} {sign} {Y}") for sign in "+-*"},
-    "/": Spelling(f"{X} / CAST({NOT_ZERO} AS DOUBLE)"),
-    "%": Spelling(f"{X} % CAST({NOT_ZERO} AS DOUBLE)"),
-    "negate": Spelling(f"-({X})"),
-    "abs": Spelling(f"abs({X})"),
-    "floor": Spelling(rounded_by("floor", X), whole=X),
-    "ceil": Spelling(rounded_by("ceil", X), whole=X),
-    "round": Spelling(f"round({X})", whole=X),
-    "round real": Spelling(f"bround({X})", whole=X),
-    "trunc": Spelling(cut(X), whole=X),
-    "sign": Spelling(f"sign(CASE WHEN isnan({X}) THEN 0e0 ELSE {X} END)"),
+    "integer %": SparkSpelling(f"{{0}} % {NOT_ZERO}"),
+    "integer negate": SparkSpelling("-({0})", "try_subtract(0L, {0})", overflows),
+    "integer abs": SparkSpelling("abs({0})", "CASE WHEN {0} < 0 THEN try_subtract(0L, {0}) ELSE {0} END", overflows),
+    "integer &": SparkSpelling("{0} & {1}"),
+    "integer |": SparkSpelling("{0} | {1}"),
+    "integer #": SparkSpelling("{0} ^ {1}"),
+    "integer >>": SparkSpelling("shiftright({0}, CAST({1} AS INT))"),
+    **{sign: SparkSpelling(f"{X} {sign} {Y}") for sign in "+-*"},
+    "/": SparkSpelling(f"{X} / CAST({NOT_ZERO} AS DOUBLE)"),
+    "%": SparkSpelling(f"{X} % CAST({NOT_ZERO} AS DOUBLE)"),
+    "negate": SparkSpelling(f"-({X})"),
+    "abs": SparkSpelling(f"abs({X})"),
+    "floor": SparkSpelling(rounded_by("floor", X), whole=X),
+    "ceil": SparkSpelling(rounded_by("ceil", X), whole=X),
+    "round": SparkSpelling(f"round({X})", whole=X),
+    "round real": SparkSpelling(f"bround({X})", whole=X),
+    "trunc": SparkSpelling(cut(X), whole=X),
+    "sign": SparkSpelling(f"sign(CASE WHEN isnan({X}) THEN 0e0 ELSE {X} END)"),
     "round digits": _digits(f"round({X} * {_LIFTED} * {{1}})"),
     "round tens": _tens(f"round({X} / {{1}})"),
     "trunc digits": _digits(cut(f"({X} * {_LIFTED} * {{1}})")),
@@ -97,12 +97,12 @@ SPELLINGS = MappingProxyType({
     "exp": _where("exp", "{0} <= 709"),
     "ln": _where("ln", "{0} > 0"),
     "log": _where("log10", "{0} > 0"),
-    "cbrt": Spelling(f"cbrt({X})"),
-    "power": Spelling(f"CASE WHEN abs({_POWER}) <= {LARGEST} THEN {_POWER} END"),
+    "cbrt": SparkSpelling(f"cbrt({X})"),
+    "power": SparkSpelling(f"CASE WHEN abs({_POWER}) <= {LARGEST} THEN {_POWER} END"),
     **{name: _where(name, f"abs({X}) <= {LARGEST}") for name in ("sin", "cos", "tan")},
     **{name: _where(name, f"abs({X}) <= 1") for name in ("asin", "acos")},
-    "atan": Spelling(f"atan({X})"),
-    "atan2": Spelling(f"atan2({X}, {Y})"),
-    "degrees": Spelling(f"{X} * {180 / math.pi!r}e0"),
-    "radians": Spelling(f"{X} * {math.pi / 180!r}e0"),
+    "atan": SparkSpelling(f"atan({X})"),
+    "atan2": SparkSpelling(f"atan2({X}, {Y})"),
+    "degrees": SparkSpelling(f"{X} * {180 / math.pi!r}e0"),
+    "radians": SparkSpelling(f"{X} * {math.pi / 180!r}e0"),
 })  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from proxy.sql.functions.hazards import Hazard, never
 
-SpelledArguments = tuple[str, ...]
+SparkArguments = tuple[str, ...]
 
 LARGEST = "1.7976931348623157e308"
 X, Y = "CAST({0} AS DOUBLE)", "CAST({1} AS DOUBLE)"
@@ -19,12 +19,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9 _.:,+-]*")
 _BYTES = re.compile(r"CAST\(X'([0-9A-F]*)' AS STRING\)")
 
 
-def as_they_are(args: SpelledArguments) -> SpelledArguments:
+def as_they_are(args: SparkArguments) -> SparkArguments:
     return args
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class SparkSpelling:
     """Templates of one function; "" for the same as `plain`.
 
     Each is total by itself: there is no TRY around an expression, and an engine may compute what stands behind a
@@ -37,7 +37,7 @@ class Spelling:
     checked: str = ""
     may_raise: Hazard = never
     whole: str = ""
-    prepared: Callable[[SpelledArguments], SpelledArguments] = as_they_are
+    prepared: Callable[[SparkArguments], SparkArguments] = as_they_are
 
 
 def text_literal(text: str) -> str:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from proxy.sql.conditions.patterns import atoms, check_extent
 from proxy.sql.functions import letters
 from proxy.sql.functions.texts import LONGEST_JOINED
-from proxy.sql.render.spark.spelling import SpelledArguments, Spelling, text_literal, text_of
+from proxy.sql.render.spark.spelling import SparkArguments, SparkSpelling, text_literal, text_of
 
 LONGEST_SEARCHED = 1_000  # characters of a text in which a pattern is looked for
 _SPECIAL = frozenset(".^$*+?()[]{}|\\")
@@ -29,11 +29,11 @@ def _likeness(pattern: str) -> str:
     return found
 
 
-def _as_like(args: SpelledArguments) -> SpelledArguments:
+def _as_like(args: SparkArguments) -> SparkArguments:
     return args[0], text_literal(_likeness(text_of(args[1])))
 
 
-def _as_like_in_lower_case(args: SpelledArguments) -> SpelledArguments:
+def _as_like_in_lower_case(args: SparkArguments) -> SparkArguments:
     return args[0], text_literal(_likeness(letters.lower(text_of(args[1]))))
 
 
@@ -55,11 +55,11 @@ def _in_java(atom: str) -> str:
     return atom
 
 
-def _as_pattern(args: SpelledArguments) -> SpelledArguments:
+def _as_pattern(args: SparkArguments) -> SparkArguments:
     return args[0], text_literal(_java(text_of(args[1]))), *args[2:]
 
 
-def _as_plain_replacement(args: SpelledArguments) -> SpelledArguments:
+def _as_plain_replacement(args: SparkArguments) -> SparkArguments:
     if set(text_of(args[2])) & {"\\", "$"}:
         raise ValueError("a replacement with parts of what is replaced")
     return _as_pattern(args)
@@ -89,39 +89,39 @@ _START = (
 _TO_THE_END = 2**31 - 1
 
 
-def _part(first: str, count: object, known: str = "{1} IS NOT NULL") -> Spelling:
+def _part(first: str, count: object, known: str = "{1} IS NOT NULL") -> SparkSpelling:
     """Servers differ in what a part is whose place or length is NULL."""
-    return Spelling(f"CASE WHEN {known} THEN substring({{0}}, {first}, {count}) END")
+    return SparkSpelling(f"CASE WHEN {known} THEN substring({{0}}, {first}, {count}) END")
 
 
 _JOINED = f"substring({{%d}}, 1, {LONGEST_JOINED})"
 
 
 SPELLINGS = MappingProxyType({
-    "like": Spelling("{0} LIKE {1}", prepared=_as_like),
-    "ilike": Spelling(f"{_LOWER} LIKE {{1}}", prepared=_as_like_in_lower_case),
-    "lower": Spelling(_LOWER),
-    "length": Spelling("CAST(char_length({0}) AS BIGINT)"),
-    "octet_length": Spelling("CAST(octet_length({0}) AS BIGINT)"),
-    "ascii": Spelling("CAST(ascii({0}) AS BIGINT)"),
-    "reverse": Spelling("reverse({0})"),
+    "like": SparkSpelling("{0} LIKE {1}", prepared=_as_like),
+    "ilike": SparkSpelling(f"{_LOWER} LIKE {{1}}", prepared=_as_like_in_lower_case),
+    "lower": SparkSpelling(_LOWER),
+    "length": SparkSpelling("CAST(char_length({0}) AS BIGINT)"),
+    "octet_length": SparkSpelling("CAST(octet_length({0}) AS BIGINT)"),
+    "ascii": SparkSpelling("CAST(ascii({0}) AS BIGINT)"),
+    "reverse": SparkSpelling("reverse({0})"),
     "substring": _part(_COUNT, "greatest(try_cast({2} AS INT), 0)", "{1} IS NOT NULL AND {2} IS NOT NULL"),
     "substring from": _part(_COUNT, _TO_THE_END),
     "left": _part("1", _END),
     "right": _part(_START, _TO_THE_END),
-    "trim": Spelling("trim(BOTH {1} FROM {0})"),
-    "ltrim": Spelling("trim(LEADING {1} FROM {0})"),
-    "rtrim": Spelling("trim(TRAILING {1} FROM {0})"),
-    "position": Spelling("CAST(instr({0}, {1}) AS BIGINT)"),
-    "starts with": Spelling("startswith({0}, {1})"),
-    "replace": Spelling(f"replace({_JOINED % 0}, {{1}}, {{2}})"),
-    "lpad": Spelling("lpad({0}, CAST({1} AS INT), {2})"),
-    "rpad": Spelling("rpad({0}, CAST({1} AS INT), {2})"),
-    "||": Spelling(f"{_JOINED % 0} || {_JOINED % 1}"),
-    "matches": Spelling(f"substring({{0}}, 1, {LONGEST_SEARCHED}) RLIKE {{1}}", prepared=_as_pattern),
-    "extracted": Spelling(f"regexp_extract(substring({{0}}, 1, {LONGEST_SEARCHED}), {{1}}, CAST({{2}} AS INT))",
+    "trim": SparkSpelling("trim(BOTH {1} FROM {0})"),
+    "ltrim": SparkSpelling("trim(LEADING {1} FROM {0})"),
+    "rtrim": SparkSpelling("trim(TRAILING {1} FROM {0})"),
+    "position": SparkSpelling("CAST(instr({0}, {1}) AS BIGINT)"),
+    "starts with": SparkSpelling("startswith({0}, {1})"),
+    "replace": SparkSpelling(f"replace({_JOINED % 0}, {{1}}, {{2}})"),
+    "lpad": SparkSpelling("lpad({0}, CAST({1} AS INT), {2})"),
+    "rpad": SparkSpelling("rpad({0}, CAST({1} AS INT), {2})"),
+    "||": SparkSpelling(f"{_JOINED % 0} || {_JOINED % 1}"),
+    "matches": SparkSpelling(f"substring({{0}}, 1, {LONGEST_SEARCHED}) RLIKE {{1}}", prepared=_as_pattern),
+    "extracted": SparkSpelling(f"regexp_extract(substring({{0}}, 1, {LONGEST_SEARCHED}), {{1}}, CAST({{2}} AS INT))",
                           prepared=_as_pattern),
-    "replaced matches": Spelling(f"regexp_replace(substring({{0}}, 1, {LONGEST_SEARCHED}), {{1}}, {{2}})",
+    "replaced matches": SparkSpelling(f"regexp_replace(substring({{0}}, 1, {LONGEST_SEARCHED}), {{1}}, {{2}})",
                                  prepared=_as_plain_replacement),
-    "field": Spelling("split_part({0}, {2}, CAST({3} AS INT))"),
+    "field": SparkSpelling("split_part({0}, {2}, CAST({3} AS INT))"),
 })  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from proxy.sql.functions.hazards import Hazard, arrives_outside, either_unbounded, leaves_calendar
-from proxy.sql.render.spark.spelling import SpelledArguments, Spelling, X, text_of
+from proxy.sql.render.spark.spelling import SparkArguments, SparkSpelling, X, text_of
 
 DAY_MICROSECONDS = 86_400_000_000
 FIRST, LAST = "TIMESTAMP_NTZ '0001-01-01 00:00:00'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
@@ -45,43 +45,43 @@ _SINCE_MONDAY = f"pmod({_DAYS} + 3, 7)"
 _YEAR = f"extract(YEAR FROM {_DATE})"
 
 
-def _total(template: str, hazard: Hazard = leaves_calendar, also: str = "") -> Spelling:
+def _total(template: str, hazard: Hazard = leaves_calendar, also: str = "") -> SparkSpelling:
     """A template whose first argument, and `also`, must be in the calendar."""
     checked = template.replace("{0}", in_calendar("{0}"))
-    return Spelling(template, checked.replace(also, in_calendar(also)) if also else checked, hazard)
+    return SparkSpelling(template, checked.replace(also, in_calendar(also)) if also else checked, hazard)
 
 
-def _field(number: str) -> Spelling:
+def _field(number: str) -> SparkSpelling:
     return _total(f"CAST({number} AS DOUBLE)")
 
 
-def _at_midnight(date: str) -> Spelling:
+def _at_midnight(date: str) -> SparkSpelling:
     return _total(f"CAST({date} AS TIMESTAMP_NTZ)")
 
 
-def _from_years(first: str) -> Spelling:
+def _from_years(first: str) -> SparkSpelling:
     return _at_midnight(f"make_date(CAST({first} AS INT), 1, 1)")
 
 
-def _floored(microseconds: int) -> Spelling:
+def _floored(microseconds: int) -> SparkSpelling:
     return _total(moment_of(f"{_US} - pmod({_US}, {microseconds})"))
 
 
-def _moved(sign: str) -> Spelling:
+def _moved(sign: str) -> SparkSpelling:
     days = f"CAST(CASE WHEN {{1}} BETWEEN -{_FAR_DAYS} AND {_FAR_DAYS} THEN {{1}} END AS INT)"
     return _total(f"date_from_unix_date(unix_date({{0}}) {sign} {days})", arrives_outside)
 
 
-def _shifted(sign: int) -> Spelling:
+def _shifted(sign: int) -> SparkSpelling:
     """Months first, which may end earlier, then days and the time of day."""
     moved = f"CAST(add_months({_DATE}, {{1}}) AS TIMESTAMP_NTZ)"
     plain = moment_of(f"{microseconds_of(moved)} + pmod({_US}, {DAY_MICROSECONDS}) + {{2}}")
     total = _total(plain, arrives_outside)
-    return Spelling(plain, total.checked, arrives_outside, prepared=_by_span(sign))
+    return SparkSpelling(plain, total.checked, arrives_outside, prepared=_by_span(sign))
 
 
-def _by_span(sign: int) -> Callable[[SpelledArguments], SpelledArguments]:
-    def prepared(args: SpelledArguments) -> SpelledArguments:
+def _by_span(sign: int) -> Callable[[SparkArguments], SparkArguments]:
+    def prepared(args: SparkArguments) -> SparkArguments:
         found = _SPAN.fullmatch(args[1])
         assert found is not None, "the binder makes constant spans"
         months, days, microseconds = (sign * int(part) for part in found.groups())
@@ -92,14 +92,14 @@ def _by_span(sign: int) -> Callable[[SpelledArguments], SpelledArguments]:
     return prepared
 
 
-def _from_utc(args: SpelledArguments) -> SpelledArguments:
+def _from_utc(args: SparkArguments) -> SparkArguments:
     """Where clocks are set back an hour is there twice, of which Java takes the first and PostgreSQL the second."""
     if text_of(args[1]) != "UTC":
         raise ValueError("a time of another zone than UTC in a policy's or a statement's zone")
     return args
 
 
-_IN_ZONE = Spelling(f"convert_timezone({{1}}, {{2}}, {in_calendar('{0}')})", prepared=_from_utc)
+_IN_ZONE = SparkSpelling(f"convert_timezone({{1}}, {{2}}, {in_calendar('{0}')})", prepared=_from_utc)
 
 
 _PADDED = "lpad(CAST(CASE WHEN {%d} BETWEEN %d AND %d THEN {%d} END AS STRING), %d, '0')"
@@ -135,17 +135,17 @@ SPELLINGS = MappingProxyType({
     "date_trunc century": _from_years(f"{_YEAR} - (({_YEAR} - 1) % 100)"),
     "date_trunc millennium": _from_years(f"{_YEAR} - (({_YEAR} - 1) % 1000)"),
     **{f"date {sign} integer": _moved(sign) for sign in "+-"},
-    "date - date": Spelling("CAST(unix_date({0}) AS BIGINT) - CAST(unix_date({1}) AS BIGINT)"),
+    "date - date": SparkSpelling("CAST(unix_date({0}) AS BIGINT) - CAST(unix_date({1}) AS BIGINT)"),
     "time + interval": _shifted(1),
     "time - interval": _shifted(-1),
     "time - time": _total(f"{_US} - {microseconds_of('{1}')}", either_unbounded, "{1}"),
     "time of day": _total(f"pmod({_US}, {DAY_MICROSECONDS})"),
     "date_bin": _total(moment_of(f"{_US} - pmod({_US} - {microseconds_of('{2}')}, {{1}})")),
-    "make_date": Spelling(f"try_cast(concat({_WRITTEN_DATE}) AS DATE)"),
-    "to_timestamp": Spelling(
+    "make_date": SparkSpelling(f"try_cast(concat({_WRITTEN_DATE}) AS DATE)"),
+    "to_timestamp": SparkSpelling(
         moment_of(f"try_cast(round(CASE WHEN abs({X}) < {_MOST_S} THEN {X} * 1e6 END) AS BIGINT)")
     ),
     "local time": _IN_ZONE,
     "instant": _IN_ZONE,
-    "isfinite": Spelling("CASE WHEN {0} IS NOT NULL THEN TRUE END"),
+    "isfinite": SparkSpelling("CASE WHEN {0} IS NOT NULL THEN TRUE END"),
 })  # fmt: skip
