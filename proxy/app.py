@@ -53,6 +53,7 @@ from proxy.dp.samplers import NoisePool, batches_of, salt_bytes
 from proxy.engines.base import Engine
 from proxy.engines.duckdb import DuckDBEngine
 from proxy.engines.postgres import PostgresEngine
+from proxy.engines.spark import SparkEngine
 from proxy.errors import ConfigError, HushError
 from proxy.events import formatter_of
 from proxy.front.binaries import Search
@@ -67,7 +68,7 @@ from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.sqlite.directory import DirectoryInUse
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics, WaitingQueue, nothing_served
-from proxy.policy.model import Guest, Policy, PostgresSource
+from proxy.policy.model import Guest, Policy, PostgresSource, SparkSource
 from proxy.policy.outside.logins import LdapLogins, NoOutside, TokenLogins, Vouched
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
@@ -350,6 +351,8 @@ def _open_ledger(state: Path, kept: LedgerInState | LedgerAt) -> Ledger:
 def _open_engine(policy: Policy, spill: Path) -> Engine:
     if isinstance(policy.source, PostgresSource):
         return PostgresEngine(policy, policy.source)
+    if isinstance(policy.source, SparkSource):
+        return SparkEngine(policy.source)
     return DuckDBEngine(policy, spill)
 
 

@@ -16,7 +16,7 @@ compile() { # compile FILE [OPTION...]
         --output-file "$file" "$@" pyproject.toml
 }
 
-# the test environment first: what it settles for binds the smaller one
-compile requirements-dev.lock --extra test "$@"
+# the test environment first, which has every extra: what it settles for binds the smaller one
+compile requirements-dev.lock --extra test --extra spark "$@"
 compile requirements.lock --constraint requirements-dev.lock
 sed -i 's/ -c requirements-dev.lock,//' requirements.lock

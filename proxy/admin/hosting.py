@@ -41,7 +41,7 @@ from proxy.plan.profile.learned import with_limits, without_limit
 from proxy.plan.profile.profile import TableProfile
 from proxy.policy.diff import Effect, diff
 from proxy.policy.load import load_policy
-from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia, Users
+from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, SparkSource, Table, UnitVia, Users
 from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
 from proxy.session.asking.plancache import PlanCache
@@ -353,13 +353,13 @@ def _data_files(policy: Policy) -> Iterator[Path]:
             yield Path(path)
         case DataFiles(files):
             yield from (Path(path) for _, path in files)
-        case PostgresSource():
+        case PostgresSource() | SparkSource():
             pass
 
 
 def data_stamp(policy: Policy) -> DataStamp:
     """What tells the data that a policy names from what stood in their place before; nothing if that is not known."""
-    if isinstance(policy.source, PostgresSource):
+    if isinstance(policy.source, (PostgresSource, SparkSource)):
         return (("server",),)
     try:
         found = tuple(_stamp(path) for path in _data_files(policy))

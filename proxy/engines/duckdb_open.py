@@ -14,7 +14,7 @@ import duckdb
 
 from proxy.engines.duckdb_files import load_files
 from proxy.errors import ConfigError
-from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource
+from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, SparkSource
 from proxy.sql.render.dialect import text_literal
 
 DATABASE = "source"
@@ -48,8 +48,8 @@ def open_source(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
                 connection.execute(f"attach ':memory:' as {DATABASE}")
                 connection.execute(f"use {DATABASE}")
                 load_files(connection, source, policy)
-            case PostgresSource():
-                raise ConfigError("DuckDB cannot serve a policy whose source is PostgreSQL")
+            case PostgresSource() | SparkSource():
+                raise ConfigError("DuckDB cannot serve a policy whose source is a server")
         _lock(connection, policy)
     except BaseException:
         connection.close()

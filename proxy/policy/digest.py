@@ -46,6 +46,8 @@ def policy_digest(dataset: str, source: SourceDocument, privacy: Privacy, tables
 
 
 def _place(source: SourceDocument) -> object:
+    if source.url is not None:
+        return {"spark": source.url.removeprefix("sc://").partition("/")[0], "files": source.files or {}}
     if source.dsn is not None:
         return {"postgres": _server(source.dsn)}
     return {"path": source.path or "", "files": source.files or {}}

@@ -48,19 +48,33 @@ class Document(BaseModel):
 class SourceDocument(Document):
     """Where the private rows are."""
 
-    engine: Literal["duckdb", "postgres"] = Field(
-        description="duckdb reads a database file or Parquet/CSV files; postgres reads a server."
+    engine: Literal["duckdb", "postgres", "spark"] = Field(
+        description="duckdb reads a database file or Parquet/CSV files; postgres reads a server; spark asks a cluster."
     )
     path: str | None = Field(default=None, min_length=1, description="DuckDB database file, relative to this file.")
     files: dict[str, str] | None = Field(
         default=None,
         min_length=1,
-        description="One Parquet or CSV file for each table of the policy, relative to this file.",
+        description="One Parquet or CSV file for each table of the policy, relative to this file. Engine spark: Parquet"
+        " files or folders as its server names them, /lake/orders or s3://lake/orders.",
     )
     dsn: str | None = Field(
         default=None,
         min_length=1,
         description="PostgreSQL connection string; take it from the environment: ${SHOP_DSN}.",
+    )
+    url: str | None = Field(
+        default=None, min_length=1, description="Address of a Spark Connect server: sc://host:443/;use_ssl=true."
+    )
+    token: str | None = Field(
+        default=None, min_length=1, description="The server's token; take it from the environment: ${SPARK_TOKEN}."
+    )
+    immutable: bool | None = Field(
+        default=None, description="Engine spark: true, which says that nobody changes these rows while they are served."
+    )
+    may_write: bool | None = Field(
+        default=None,
+        description="Engine spark: true serves with a login that may create tables, which is refused else.",
     )
     data_version: Label = Field(
         description="A label of the data's state. Change it when the data change: stored answers are not reused then."

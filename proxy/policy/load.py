@@ -16,9 +16,11 @@ from proxy.policy.document import PolicyDocument
 from proxy.policy.model import Policy, Table
 from proxy.policy.paths import connect
 from proxy.policy.problems import Path, ProblemReport
+from proxy.policy.response import NotRandomized
 from proxy.policy.settings import (
     DocumentPlaces,
     check_dataset,
+    lake_relations,
     read_limits,
     read_privacy,
     read_source,
@@ -28,7 +30,7 @@ from proxy.policy.shape import Shaped, read_shape
 from proxy.policy.tables import read_drafts
 from proxy.policy.tree import Plain, read_tree
 
-_SECRET_KEYS = frozenset({"dsn"})
+_SECRET_KEYS = frozenset({"dsn", "token"})
 
 # What takes the place of faulty required parts, so that the rest is checked in the same run. Never used in a policy.
 _STAND_INS: Mapping[Path, Plain] = {
@@ -77,6 +79,10 @@ def _policy(shaped: Shaped[PolicyDocument], folder: str, report: ProblemReport) 
     _check_one_promise_for_each_relation(tables, document, report)
     places = DocumentPlaces(folder, document.tables, lost, is_known="source" not in {str(cut[0]) for cut in shaped.cut})
     source = read_source(document.source, places, report)
+    relations = lake_relations(document.source)
+    tables = {n: replace(t, relation=relations.get(n, t.relation)) for n, t in tables.items()}
+    if document.source.engine == "spark":
+        _check_nothing_randomized(tables, report)
     privacy = read_privacy(document.privacy, tables.values(), report)
     budgets = read_budgets(document.budgets, privacy.query_epsilon, report)
     privacy = replace(privacy, questions=read_questions(document, report))
@@ -122,6 +128,15 @@ def _check_one_promise_for_each_relation(
                 words = f"has the rows of table '{hidden.name}', which are promised to be hidden, and is {what}"
                 help_ = "let them be of different relations, each with its schema, as main.orders"
                 report.add(("tables", shown.name, "relation"), f"{words}; {help_}")
+
+
+def _check_nothing_randomized(tables: Mapping[str, Table], report: ProblemReport) -> None:
+    """Of what engine spark cannot check. Its other limits show when a statement is planned, or in the data's types."""
+    for table in tables.values():
+        for column in table.columns:
+            if not isinstance(column.randomized, NotRandomized):
+                path = ("tables", table.name, "columns", column.name, "randomized")
+                report.add(path, "engine spark serves no randomized columns; use duckdb or postgres for them")
 
 
 def _check_files_have_no_relations(document: PolicyDocument, report: ProblemReport) -> None:

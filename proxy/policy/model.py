@@ -316,7 +316,19 @@ class PostgresSource:
     dsn: str = field(repr=False)
 
 
-Source = DuckDBFile | DataFiles | PostgresSource
+@dataclass(frozen=True, slots=True)
+class SparkSource:
+    """A server of Spark Connect's protocol. The token must never be printed.
+
+    may_write: its login may create tables, and is served with all the same.
+    """
+
+    url: str
+    token: str = field(default="", repr=False)
+    may_write: bool = False
+
+
+Source = DuckDBFile | DataFiles | PostgresSource | SparkSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
@@ -28,6 +28,7 @@ from proxy.policy.model import (
     ProfileUse,
     RawSelect,
     Source,
+    SparkSource,
     Table,
     Unknown,
 )
@@ -67,7 +68,12 @@ def read_zone(name: str, report: ProblemReport) -> tzinfo:
 
 # --- source -----------------------------------------------------------------------------------------
 
-_PLACES = {"duckdb": ("path", "files"), "postgres": ("dsn",)}
+_PLACES = {"duckdb": ("path", "files"), "postgres": ("dsn",), "spark": ("url",)}
+_BESIDE = {"spark": ("files", "token", "immutable", "may_write")}  # what may stand beside the place
+_KEYS = ("path", "files", "dsn", "url", "token", "immutable", "may_write")
+_SCHEME, _TOKEN = "sc://", re.compile(r"\btoken\s*=", re.IGNORECASE)
+_LAKE_PATH = re.compile(r"(?:[a-z][a-z0-9+.-]*:/)?/[^*?\[\]{}\\]*[^/*?\[\]{}\\]")
+_NO_STEP = re.compile(r"(?<!:)//|/\.{1,2}(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +93,17 @@ def read_source(document: SourceDocument, places: DocumentPlaces, report: Proble
     """The source, or None when the report says why not."""
     if not places.is_known:
         return None
-    accepted = _PLACES[document.engine]
-    given = [name for name in ("path", "files", "dsn") if getattr(document, name) is not None]
+    accepted, beside = _PLACES[document.engine], _BESIDE.get(document.engine, ())
+    given = [name for name in _KEYS if getattr(document, name) is not None]
     for name in given:
-        if name not in accepted:
+        if name not in accepted + beside:
             report.add(("source", name), f"engine {document.engine} takes {' or '.join(accepted)}; remove the line")
     if len([name for name in given if name in accepted]) != 1:
         words = "expected either" if len(accepted) > 1 else "expected"
         report.add(("source",), f"{words} {' or '.join(accepted)} for engine {document.engine}")
         return None
+    if document.url is not None:
+        return _spark(document, document.url, places, report)
     if document.dsn is not None:
         return PostgresSource(document.dsn)
     if document.path is not None:
@@ -103,17 +111,52 @@ def read_source(document: SourceDocument, places: DocumentPlaces, report: Proble
     return _data_files(document.files or {}, places, report)
 
 
-def _data_files(files: dict[str, str], places: DocumentPlaces, report: ProblemReport) -> DataFiles:
+def _spark(document: SourceDocument, url: str, places: DocumentPlaces, report: ProblemReport) -> SparkSource:
+    """The server. Its rows are served only if somebody answers for that they stay as they are."""
+    if not url.startswith(_SCHEME) or not url.removeprefix(_SCHEME).partition("/")[0]:
+        report.add(("source", "url"), "expected sc://host:15002, or sc://host:443/;use_ssl=true")
+    if _TOKEN.search(url):
+        report.add(("source", "url"), "a token stands in source.token, as ${SPARK_TOKEN}, and not in the address")
+    if document.immutable is not True:
+        words = (
+            "write 'immutable: true' if nobody changes these rows while they are served; engine spark reads no others"
+        )
+        report.add(("source", "immutable") if document.immutable is not None else ("source",), words)
+    expected = "expected a file or folder as /lake/orders or s3://lake/orders"
+    if document.files is not None:
+        _check_files(document.files, places, report, _is_lake_path, expected)
+    return SparkSource(url, document.token or "", may_write=document.may_write is True)
+
+
+def lake_relations(document: SourceDocument) -> dict[str, tuple[str, ...]]:
+    """The relation of each table that stands in Parquet files which a Spark server reads by their path."""
+    return {n: ("parquet", path) for n, path in (document.files or {}).items()} if document.engine == "spark" else {}
+
+
+def _is_lake_path(path: str) -> bool:
+    """Whether a path names one file or folder and is the one spelling of it."""
+    return _LAKE_PATH.fullmatch(path) is not None and _NO_STEP.search(path) is None
+
+
+def _check_files(
+    files: dict[str, str], places: DocumentPlaces, report: ProblemReport, is_path: Callable[[str], bool], expected: str
+) -> None:
+    """Every table has a file, and every file a table."""
     tables = places.tables
     for name, file in files.items():
         path: Path = ("source", "files", name)
         if name not in tables and name not in places.lost:
             report.add(path, f"there is no table of that name{did_you_mean(name, tables)}; tables: {one_of(tables)}")
-        if not file.endswith(_FILE_ENDINGS):
-            report.add(path, f"expected a file ending in {one_of(_FILE_ENDINGS)}, found {report.show(path, file)}")
+        if not is_path(file):
+            report.add(path, f"{expected}, found {report.show(path, file)}")
     for name in tables:
         if name not in files:
             report.add(("source", "files"), f"no file for table '{name}'")
+
+
+def _data_files(files: dict[str, str], places: DocumentPlaces, report: ProblemReport) -> DataFiles:
+    expected = f"expected a file ending in {one_of(_FILE_ENDINGS)}"
+    _check_files(files, places, report, lambda file: file.endswith(_FILE_ENDINGS), expected)
     return DataFiles(tuple((name, posixpath.join(places.folder, file)) for name, file in files.items()))
 
 

@@ -115,6 +115,11 @@ def _describe(sources: Sequence[str], folder: Path) -> _Described:
         raise ConfigError(
             "several sources can only be CSV and Parquet files", hint="Give one database, or files alone."
         )
+    if sources[0].startswith("sc://"):
+        raise ConfigError(
+            "policy init reads no Spark server",
+            hint="Let it look at a copy of some of the files; docs/guide/spark.md says what to change then.",
+        )
     if all(is_files):
         return _files([Path(source) for source in sources], folder)
     if "${" in sources[0] or _DSN.match(sources[0]):

@@ -141,7 +141,10 @@ class RowSource:
             order += [f"{text} ASC NULLS LAST" for c in _columns(block) for text in self._images(c)]
         parted = f"PARTITION BY {', '.join([*map(self._renderer.identity, window.unit), *keys])}"
         ordered = f"{parted} ORDER BY {', '.join(order)}" if order else parted
-        return f"{ordered} {spell_frame(window.frame)}" if isinstance(window.frame, WindowFrame) else ordered
+        if not isinstance(window.frame, WindowFrame):
+            return ordered
+        frame = spell_frame(window.frame)
+        return f"{ordered} {self._dialect.of_peers(frame) if window.frame.by_peers else frame}"
 
     def _images(self, column: ColumnRef) -> tuple[str, ...]:
         """What tells two values of a column apart wherever they differ: 0 and -0 are in no order."""

@@ -24,7 +24,7 @@ from proxy.plan.charge import Reserved
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets.sets import Plan
 from proxy.plan.unpromised import ticket_of
-from proxy.policy.model import PostgresSource
+from proxy.policy.model import PostgresSource, SparkSource
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import telling
 from proxy.release.sets import publish_plan
@@ -32,6 +32,7 @@ from proxy.release.store import NotStored, StoredRelease
 from proxy.release.unpromised import publish_unpromised
 from proxy.session.dataset import Version
 
+_ENGINES = {PostgresSource: "PostgreSQL", SparkSource: "Spark"}
 _REASONS = {Failure.UNREACHABLE: Reason.UNREACHABLE, Failure.LOST: Reason.LOST}
 
 
@@ -121,7 +122,7 @@ class Attempt:
         """What the client is told of a failure, once that is written down. To be called when its session is over."""
         self.count(error.failure)
         policy = self.version.policy
-        source = "PostgreSQL" if isinstance(policy.source, PostgresSource) else "DuckDB"
+        source = _ENGINES.get(type(policy.source), "DuckDB")
         why = f"{error.failure.value}, SQLSTATE {error.code or 'none'} ({error.exception_name})"
         tell(
             LoggedEvent.ENGINE, f"{policy.dataset}: private {source} failed: {why}",

@@ -173,6 +173,10 @@ class Dialect(Protocol):
         """1 or 0."""
         ...
 
+    def of_peers(self, frame: str) -> str:
+        """A window's frame in which rows that the order calls equal count as one. Raises Unsupported without such."""
+        ...
+
     def smallest(self, text: str, kind: SqlType) -> str:
         """An aggregate: the smallest of values of a type."""
         ...

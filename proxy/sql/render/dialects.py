@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from proxy.policy.model import DataFiles, DuckDBFile, PostgresSource, Source
+from proxy.policy.model import DataFiles, DuckDBFile, PostgresSource, Source, SparkSource
 from proxy.sql.render.dialect import Dialect
 from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
+from proxy.sql.render.spark.dialect import SPARK
 
 _ALL: tuple[Dialect, ...] = (DUCKDB, POSTGRES)
 
@@ -19,6 +20,8 @@ def dialect_of(source: Source) -> Dialect:
             return DUCKDB
         case PostgresSource():
             return POSTGRES
+        case SparkSource():
+            return SPARK
         case _ as never:
             assert_never(never)
 

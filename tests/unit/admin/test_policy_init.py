@@ -347,3 +347,8 @@ def test_a_name_that_everybody_knows_gives_bounds(name: str, kind: SqlType, low:
 )
 def test_other_names_give_none(name: str, kind: SqlType) -> None:
     assert guess_of(FoundColumn(name=name, stated_type="", type=kind)) == NoGuess()
+
+
+def test_a_spark_server_is_no_source(command: CommandLine) -> None:
+    assert command("policy", "init", "--from", "sc://lake:15002") == 2
+    assert "policy init reads no Spark server" in command.err

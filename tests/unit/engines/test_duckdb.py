@@ -338,5 +338,5 @@ def test_a_spill_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
 
 
 def test_a_postgres_source_is_not_for_duckdb(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="PostgreSQL"):
+    with pytest.raises(ConfigError, match="source is a server"):
         DuckDBEngine(policy(PostgresSource("postgresql://secret")), tmp_path / "spill")

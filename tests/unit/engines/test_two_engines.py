@@ -88,7 +88,7 @@ _CONSTANT_TEXTS = (
     "SELECT count(q), count(r) FROM (SELECT nth_value('x', 1) OVER (PARTITION BY user_id ORDER BY at ROWS 1 PRECEDING)"
     " AS q, lag('y') OVER (PARTITION BY user_id ORDER BY at) AS r FROM orders) t"
 )
-_SUMS = (
+SUMS = (
     "SELECT sum(score * score), sum(score / (height + 4)), sum(score + score), sum(balance * score) FROM users",
     "SELECT sum(steps + steps), sum(-steps), sum(abs(steps)), sum(steps / (kids + 1)), sum(steps % 7) FROM users",
     "SELECT variance(score), corr(score, height), covar_pop(balance, score), stddev(steps), avg(height) FROM users",
@@ -133,11 +133,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoEngines]:
     opened.close()
 
 
-def _case(sql: str) -> Case:
+def case_of(sql: str) -> Case:
     return Case(place=sql, sql=sql, facts={})
 
 
-def _conditions() -> Iterator[str]:
+def conditions() -> Iterator[str]:
     for left, sign, right in product(_NUMBERS, "+-*/%", _OTHERS):
         if sign != "%" or {left, right} <= _WHOLE:  # PostgreSQL has no remainder of doubles
             yield f"{left} {sign} {right} > 3"
@@ -149,10 +149,10 @@ def _conditions() -> Iterator[str]:
     yield from _TIME_FORMS
 
 
-def _at_once(conditions: Iterator[str]) -> Iterator[Case]:
+def at_once(conditions: Iterator[str]) -> Iterator[Case]:
     """Statements that compute many conditions, each of them for every row."""
     while batch := list(islice(conditions, _BATCH)):
-        yield _case(f"SELECT sum({' + '.join(f'CASE WHEN {c} THEN 1 ELSE 0 END' for c in batch)}) FROM users")
+        yield case_of(f"SELECT sum({' + '.join(f'CASE WHEN {c} THEN 1 ELSE 0 END' for c in batch)}) FROM users")
 
 
 def _differences(two: TwoEngines, chosen: list[Case], *, is_odd: bool) -> Iterator[str]:
@@ -180,7 +180,7 @@ def by_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("by_cells")
 def test_both_engines_compute_the_same_integers(two: TwoEngines) -> None:
     served = policy()
-    chosen = [*ACCEPTED[::_EVERY], *map(_case, _SUMS)]
+    chosen = [*ACCEPTED[::_EVERY], *map(case_of, SUMS)]
     accepted = [case for case in chosen if statements(case, served, POSTGRES, Lowered())]
     assert len(accepted) > 0.8 * len(chosen)
     assert list(_differences(two, accepted, is_odd=True)) == []
@@ -236,7 +236,7 @@ def _failing(two: TwoEngines, case: Case, served: Policy) -> Iterator[str]:
 
 
 def test_no_row_can_make_an_engine_fail(two: TwoEngines) -> None:
-    chosen = [*_at_once(_conditions()), *map(_case, _SUMS)]
+    chosen = [*at_once(conditions()), *map(case_of, SUMS)]
     assert all(statements(case, policy(), POSTGRES, Lowered()) for case in chosen)
     assert list(_raised(two, chosen)) == []
 
@@ -247,7 +247,7 @@ def test_no_row_is_there_and_absent(two: TwoEngines, kind: str, dialect: Dialect
     """DuckDB would compare the date itself where it compares a cast of it, and some dates are no timestamp."""
     tests = (f"joined::{kind} > '2024-02-29'", f"joined::{kind} IS NULL")
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in (*tests, " OR ".join(tests)))
-    ((stage,),) = statements(_case(f"SELECT {counts} FROM users"), unbounded(policy()), dialect, Lowered())
+    ((stage,),) = statements(case_of(f"SELECT {counts} FROM users"), unbounded(policy()), dialect, Lowered())
     ((_, *found),) = two.of_extremes(stage, [], dialect)
     later, absent, either = (int(str(number)) for number in found)  # of one weight each
     assert 0 < later + absent == either
@@ -261,7 +261,7 @@ def test_no_row_can_make_an_engine_fail_in_any_case(two: TwoEngines) -> None:
 def test_postgresql_spells_functions_that_exist_and_refuses_the_others() -> None:
     assert set(SPELLINGS) <= set(FUNCTIONS)
     for refused in ("log(2, age + 1) > 3", "log(1.00000000000000000000001, balance) > 3", "nick ~* 'é'"):
-        assert statements(_case(f"SELECT count(*) FROM users WHERE {refused}"), policy(), POSTGRES, Lowered()) == []
+        assert statements(case_of(f"SELECT count(*) FROM users WHERE {refused}"), policy(), POSTGRES, Lowered()) == []
 
 
 def _computed(two: TwoEngines, seed: int, wanted: int) -> Iterator[str]:

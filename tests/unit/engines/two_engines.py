@@ -22,6 +22,7 @@ from proxy.policy.model import NotGiven, Policy, Unknown, WrittenBound
 from proxy.sql.render.dialect import Dialect
 from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
+from proxy.sql.render.spark.dialect import KEPT_KEYS
 from proxy.sqltypes import SqlType
 from tests.e2e import shop_data
 from tests.postgres_server import private_server
@@ -85,7 +86,7 @@ def statements(case: Case, served: Policy, dialect: Dialect, lowered: Lowered) -
 
 def _stages(plan: ReleasePlan) -> list[Stage]:
     private = tuple(1 + n for n, k in enumerate(plan.analysed.keys) if isinstance(k, PrivateKey))
-    return [Stage(sql, private if "$1" in sql else ()) for sql in plan.stages]
+    return [Stage(sql, private if "$1" in sql or KEPT_KEYS in sql else ()) for sql in plan.stages]
 
 
 def released(stage: Stage, vector: Rows) -> list[list[object]]:
@@ -132,11 +133,11 @@ class TwoEngines:
 
     def of_duckdb(self, stage: Stage, vector: Rows, *, is_odd: bool = False) -> Rows:
         client = self._odd_duckdb if is_odd else self._duckdb
-        return _plain(client.execute(stage.sql, released(stage, vector)).fetchall())
+        return comparable(client.execute(stage.sql, released(stage, vector)).fetchall())
 
     def of_postgres(self, stage: Stage, vector: Rows, *, is_odd: bool = False) -> Rows:
         client = self._odd if is_odd else self._postgres
-        return _plain(psycopg.RawCursor(client).execute(stage.sql, released(stage, vector)).fetchall())
+        return comparable(psycopg.RawCursor(client).execute(stage.sql, released(stage, vector)).fetchall())
 
     def of_extremes(self, stage: Stage, vector: Rows, dialect: Dialect, *, is_limited: bool = False) -> Rows:
         """is_limited: of numerics that say how many digits they have. Raises the engine's error."""
@@ -170,7 +171,7 @@ class TwoEngines:
             self._extreme_duckdb.execute(insertion(name, named, IN_DUCKDB))
 
 
-def _plain(rows: Sequence[tuple[object, ...]]) -> Rows:
+def comparable(rows: Sequence[tuple[object, ...]]) -> Rows:
     return sorted((tuple(map(_comparable, row)) for row in rows), key=repr)
 
 

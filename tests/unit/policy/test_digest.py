@@ -120,3 +120,13 @@ def test_digest_has_the_server_and_no_secret(one: str, other: str, same: bool) -
 def test_value_types_are_all_canonical() -> None:
     values: tuple[Value, ...] = (True, 1, 1.0, Decimal("1.5"), "1", date(2024, 1, 1), datetime(2024, 1, 1))
     assert len({repr(v) for v in values}) == len(values)
+
+
+def test_a_cluster_counts_by_its_server_and_not_by_its_token() -> None:
+    def digest(url: str, token: str) -> str:
+        source = f"spark\n  url: {url}\n  token: ${{TOKEN}}\n  immutable: true"
+        return load(BASE.replace("duckdb\n  path: data/shop.duckdb", source), TOKEN=token).digest
+
+    one = digest("sc://lake:443/;use_ssl=true", "a")
+    assert digest("sc://lake:443/;use_ssl=true;user_id=x", "b") == one
+    assert digest("sc://other:443", "a") != one

@@ -30,6 +30,7 @@ from proxy.policy.model import (
     Refresh,
     RowsPer,
     RowUnit,
+    SparkSource,
     UnitColumns,
     UnitVia,
     Unknown,
@@ -399,3 +400,29 @@ def test_files_of_a_private_table_are_not_those_of_a_public_one() -> None:
     listed = "  files: {users: u.csv, orders: o.csv, items: i.csv, stores: o.csv}"
     with pytest.raises(FileProblems, match=r"stores.*rows of table 'orders'"):
         edited(("  path: data/shop.duckdb", listed))
+
+
+_LAKE = (
+    "spark\n  url: sc://lake:443/;use_ssl=true\n  token: ${TOKEN}\n  immutable: true\n  files: {users: /lake/users,"
+    " orders: s3a://lake/shop/orders, items: '/lake/items.parquet', stores: /lake/stores}"
+)
+
+
+def test_a_lake_reads_tables_by_their_paths() -> None:
+    policy = load(BASE.replace("duckdb\n  path: data/shop.duckdb", _LAKE), TOKEN="hunter2")
+    assert policy.source == SparkSource("sc://lake:443/;use_ssl=true", "hunter2")
+    assert policy.tables["orders"].relation == ("parquet", "s3a://lake/shop/orders")
+
+
+def test_a_catalogue_has_tables_by_their_names() -> None:
+    named = "spark\n  url: sc://lake:15002\n  immutable: true\n  may_write: true"
+    policy = load(BASE.replace("duckdb\n  path: data/shop.duckdb", named))
+    assert policy.source == SparkSource("sc://lake:15002", may_write=True)
+    assert policy.tables["users"].relation == load(BASE).tables["users"].relation
+
+
+def test_a_cluster_serves_no_randomized_columns() -> None:
+    lake = BASE.replace("duckdb\n  path: data/shop.duckdb", _LAKE)
+    with pytest.raises(FileProblems) as refused:
+        load(lake.replace("values: [free, pro, team]", "values: [free, pro, team], randomized: {keep: 0.5}"), TOKEN="x")
+    assert "users.columns.plan.randomized: engine spark serves no randomized columns" in refused.value.message

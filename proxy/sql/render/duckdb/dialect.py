@@ -123,6 +123,9 @@ class DuckDB:
     def one_if(self, condition: str) -> str:
         return f"({condition})::BIGINT"
 
+    def of_peers(self, frame: str) -> str:
+        return frame
+
     def smallest(self, text: str, kind: SqlType) -> str:
         return f"min({text})"
 

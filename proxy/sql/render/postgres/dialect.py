@@ -138,6 +138,9 @@ class Postgres:
     def one_if(self, condition: str) -> str:
         return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
 
+    def of_peers(self, frame: str) -> str:
+        return frame
+
     def smallest(self, text: str, kind: SqlType) -> str:
         return f"bool_and({text})" if kind is SqlType.BOOL else f"min({text})"
 
