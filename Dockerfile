@@ -12,7 +12,7 @@ RUN python -m venv /opt/hushql \
  && /opt/hushql/bin/pip install --no-deps --require-hashes --only-binary :all: -r requirements.lock
 # the build backend at its locked version; it does not reach the final image
 RUN python -m venv /tmp/build \
- && /tmp/build/bin/pip install --no-deps --require-hashes --only-binary :all: -r requirements-dev.lock
+ && /tmp/build/bin/pip install --no-deps --require-hashes --only-binary :all: --no-binary pyspark-client -r requirements-dev.lock
 COPY pyproject.toml README.md ./
 COPY proxy proxy
 COPY policies policies

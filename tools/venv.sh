@@ -66,7 +66,9 @@ install() { # install PIP_COMMAND...
 install_locked() { # install_locked OPTION PIP_COMMAND...
     option=$1
     shift
-    "$@" install "$option" --no-deps --require-hashes --only-binary :all: -r requirements-dev.lock
+    # Spark's client is published as source alone
+    "$@" install "$option" --no-deps --require-hashes --only-binary :all: --no-binary pyspark-client \
+        -r requirements-dev.lock
 }
 
 # The checkout that an environment was made for, if any: an installation of this one would redirect its commands.
