@@ -27,6 +27,7 @@ from proxy.sqltypes import SqlType
 
 MOST_BYTES = 1_000_000_000  # of a result, as it comes; what is larger is a failure by limits
 _MOST_IDLE = 8
+_READ_ONLY = "Give hushql a login that may only read; or write 'may_write: true', which trusts in what hushql sends."
 
 
 class SparkEngine:
@@ -224,16 +225,27 @@ def _not_served(failure: EngineStopped) -> ConfigError:
 
 
 def _check_read_only(connection: SparkConnection) -> None:
-    """Try to make a table. Raises ConfigError if that succeeds: it is removed again."""
-    name = SPARK.quote(f"hushql_may_not_write_{os.getpid()}_{time.time_ns()}")
-    if not connection.may(f"CREATE TABLE {name} (n INT)"):
-        return
-    connection.may(f"DROP TABLE {name}")
+    """Try to make a table. Raises ConfigError unless the server says that this login is not allowed to.
+
+    One that was made is removed again.
+    """
+    name = f"hushql_may_not_write_{os.getpid()}_{time.time_ns()}"
+    try:
+        if not connection.may(f"CREATE TABLE {SPARK.quote(name)} (n INT)"):
+            return
+    except EngineStopped as error:
+        connection.close()
+        raise ConfigError(
+            f"whether the Spark server of source.url lets tables be created cannot be told: {error.exception_name}",
+            detail="It failed to create one, and did not say that this login is not allowed to.", hint=_READ_ONLY,
+        ) from error  # fmt: skip
+    try:
+        is_removed = connection.may(f"DROP TABLE {SPARK.quote(name)}")
+    except EngineStopped:
+        is_removed = False
     connection.close()
-    raise ConfigError(
-        "the Spark server of source.url lets tables be created",
-        hint="Give hushql a login that may only read; or write 'may_write: true', which trusts in what hushql sends.",
-    )
+    left = "" if is_removed else f"The table {name} was created, and could not be removed."
+    raise ConfigError("the Spark server of source.url lets tables be created", detail=left, hint=_READ_ONLY)
 
 
 def _fetched(column: Column) -> str:

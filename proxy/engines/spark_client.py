@@ -39,6 +39,10 @@ _KINDS = {
     "UNAVAILABLE": Failure.LOST, "UNAUTHENTICATED": Failure.UNREACHABLE, "PERMISSION_DENIED": Failure.UNREACHABLE,
     "RESOURCE_EXHAUSTED": Failure.LIMITS,
 }  # fmt: skip
+_INSUFFICIENT_PRIVILEGE = "42501"  # Spark's docs/sql-error-conditions-sqlstates
+_CLASS = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+([\w$]+)(?=:|$)", re.MULTILINE)
+#: Of Java's and Hadoop's files, Java's and Kyuubi's rights, and Iceberg's catalogues.
+_DENIALS = frozenset({"AccessControlException", "AccessDeniedException", "ForbiddenException", "SecurityException"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,10 @@ class SparkAddress:
         return f"{self.url.rstrip('/;')}{';' if '/;' in self.url else '/;'}token={self.token}"
 
 
+class NotAllowed(EngineStopped):
+    """The server says that this login is not allowed to do what was asked."""
+
+
 class SparkConnection:
     """One session, for one statement at a time; `interrupt` is for other threads.
 
@@ -119,11 +127,14 @@ class SparkConnection:
                 raise EngineStopped("OtherSettings", Failure.UNREACHABLE)
 
     def may(self, command: str) -> bool:
-        """Whether a command succeeds. For the look whether anything can be written; nothing else is a command."""
+        """Whether a command succeeds. For the look whether anything can be written; nothing else is a command.
+
+        That it may not is the server's word alone. Raises EngineStopped for a failure of another kind.
+        """
         try:
             self._told(lambda: list(self._client.to_table_as_iterator(
                 self._library.plan.SQL(command).to_proto(self._client), {})))  # fmt: skip
-        except EngineStopped:
+        except NotAllowed:
             return False
         return True
 
@@ -209,13 +220,22 @@ class SparkConnection:
 
 
 def _stopped(error: Exception) -> EngineStopped:
-    """By the status of the call and the class of the exception alone."""
+    """By the status of the call, its SQLSTATE and the classes of exceptions alone."""
     name = type(error).__name__
     ask = getattr(error, "getGrpcStatusCode", None) or getattr(error, "code", None)
     status = str(getattr(ask() if ask else None, "name", ""))
-    if name == "AnalysisException":
-        return EngineStopped(name, Failure.CHANGED, status)
-    return EngineStopped(name, _KINDS.get(status, Failure.OTHER), status)
+    failure = Failure.CHANGED if name == "AnalysisException" else _KINDS.get(status, Failure.OTHER)
+    return (NotAllowed if _is_denial(error, status) else EngineStopped)(name, failure, status)
+
+
+def _is_denial(error: Exception, status: str) -> bool:
+    """Whether the server says that it is a matter of rights: by status, SQLSTATE, or an exception or one behind it."""
+    if status == "PERMISSION_DENIED":
+        return True
+    state, trace = getattr(error, "getSqlState", None), getattr(error, "getStackTrace", None)
+    if state is not None and state() == _INSUFFICIENT_PRIVILEGE:
+        return True
+    return trace is not None and not _DENIALS.isdisjoint(_CLASS.findall(trace() or ""))
 
 
 def _without_words(error: Exception) -> Exception:

@@ -230,16 +230,6 @@ def test_a_closed_engine_answers_nothing() -> None:
 # --- the start ----------------------------------------------------------------------------------------------------
 
 
-def test_a_server_in_which_a_table_can_be_made_is_refused() -> None:
-    with pytest.raises(ConfigError, match="lets tables be created"):
-        SparkEngine(SparkSource(sail().url))
-
-
-def test_a_server_that_lets_nothing_be_made_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SparkConnection, "may", lambda _self, _command: False)
-    SparkEngine(SparkSource(sail().url)).close()
-
-
 def test_a_server_that_is_not_there_is_refused() -> None:
     with pytest.raises(ConfigError, match="cannot be reached: unavailable"):
         SparkEngine(SparkSource("sc://127.0.0.1:1"))
