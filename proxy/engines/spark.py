@@ -65,27 +65,23 @@ class SparkEngine:
 
     def check_facts(self, policy: Policy) -> Facts:
         """See `base.Engine.check_facts`. Raises ConfigError."""
-        connection = self._taken() or self._opened()
         try:
-            found = spark_facts.check_facts(connection, policy)
-        except BaseException:
-            connection.close()
-            raise
-        self._give_back(connection)
-        return found
+            with self._asking() as connection:
+                return spark_facts.check_facts(connection, policy)
+        except EngineStopped as error:
+            raise _not_served(error) from error
 
     def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
         """All rows of a public table. Raises ConfigError if they cannot be read, ValueError for a private table."""
         if not table.shows_rows:
             raise ValueError(f"table {table.name} is private")
         columns = ", ".join(_fetched(column) for column in table.columns if not column.hidden)
-        connection = self._taken() or self._opened()
+        sql = f"SELECT {columns} FROM {SPARK.relation(table.relation)}"
         try:
-            _, rows = connection.rows(f"SELECT {columns} FROM {SPARK.relation(table.relation)}", max_bytes=MOST_BYTES)
+            with self._asking() as connection:
+                _, rows = connection.rows(sql, max_bytes=MOST_BYTES)
         except EngineStopped as error:
-            connection.close()
             raise ConfigError(f"the rows of the public table {table.name} cannot be read") from error
-        self._give_back(connection)
         yield from rows
 
     def close(self) -> None:
@@ -143,6 +139,17 @@ class SparkEngine:
             raise
         return connection
 
+    @contextmanager
+    def _asking(self) -> Iterator[SparkConnection]:
+        """A session for what is not charged, which serves others afterwards unless it fails. Raises EngineStopped."""
+        connection = self._taken() or self._opened()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection)
+
     def _taken(self) -> SparkConnection | None:
         """A session that nobody uses. Raises EngineStopped after `close`."""
         with self._lock:
@@ -152,7 +159,7 @@ class SparkEngine:
 
     def _give_back(self, connection: SparkConnection) -> None:
         with self._lock:
-            if not self._is_closed and len(self._idle) < _MOST_IDLE:
+            if not (self._is_closed or connection.is_interrupted) and len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()

@@ -17,6 +17,7 @@ from decimal import Decimal
 from functools import partial
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
 from proxy.engines.base import EngineStopped
 from proxy.engines.one_select import is_one_select
@@ -83,9 +84,10 @@ class SparkAddress:
 
     @property
     def whole(self) -> str:
+        """With the token as one value, whatever signs are in it."""
         if not self.token:
             return self.url
-        return f"{self.url.rstrip('/;')}{';' if '/;' in self.url else '/;'}token={self.token}"
+        return f"{self.url.rstrip('/;')}{';' if '/;' in self.url else '/;'}token={quote(self.token, safe='')}"
 
 
 class NotAllowed(EngineStopped):
@@ -137,6 +139,11 @@ class SparkConnection:
         except NotAllowed:
             return False
         return True
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it was asked to stop something: the server may hear that late, and stop what is asked next."""
+        return self._first_asked_s > 0.0
 
     def columns(self, sql: str) -> list[tuple[str, str]]:
         """Names and types of a SELECT's columns, which is not run."""

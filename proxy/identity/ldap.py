@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ldap3
-from ldap3.core.exceptions import LDAPException
 from ldap3.core.tls import Tls
 
 from proxy.identity.refusals import NotVouched, RefusalReason, Unreachable
@@ -188,11 +187,11 @@ class Ldap:
             if not is_ldaps:
                 connection.start_tls(read_server_info=False)
         except Exception as error:
+            _hang_up(connection)
             raise Unreachable(f"no connection: {_kind(error)}") from error
-        finally:
-            if not isinstance(connection.socket, ssl.SSLSocket):
-                _hang_up(connection)
         try:
+            if not isinstance(connection.socket, ssl.SSLSocket):
+                raise Unreachable("no connection: the library says that it is encrypted, and it is not")
             yield connection
         finally:
             _hang_up(connection)
@@ -215,5 +214,5 @@ def _hang_up(connection: ldap3.Connection) -> None:
 
 
 def _kind(error: Exception) -> str:
-    """Of an error of the library: its words may quote what was sent."""
-    return type(error.__cause__ or error).__name__ if isinstance(error, LDAPException) else str(error)
+    """What the operating system or TLS says, else the class alone: words of libraries may quote what was sent."""
+    return str(error) if isinstance(error, OSError) else type(error.__cause__ or error).__name__

@@ -18,13 +18,13 @@ const own = (object, key) => (Object.hasOwn(object, key) ? object[key] : []);
 const options = (labels, type) => labels.map((label) => ({ label, type }));
 
 function completeSettings(context) {
-  const word = context.matchBefore(/(?:SET|SHOW)\s+[\w.]*$/i);
+  const word = context.matchBefore(/\b(?:SET|SHOW)\s+[\w.]*$/i);
   if (!word) return null;
   return { from: word.from + word.text.search(/[\w.]*$/), options: options(Object.keys(settings), "property") };
 }
 function completeSettingValues(context) {
-  const word = context.matchBefore(/SET\s+(?:SESSION\s+|LOCAL\s+)?[\w.]+(?:\s*=\s*|\s+TO\s+)'?[\w.]*$/i);
-  const name = word?.text.match(/SET\s+(?:SESSION\s+|LOCAL\s+)?([\w.]+)/i)[1].toLowerCase();
+  const word = context.matchBefore(/\bSET\s+(?:SESSION\s+|LOCAL\s+)?[\w.]+(?:\s*=\s*|\s+TO\s+)'?[\w.]*$/i);
+  const name = word?.text.match(/\bSET\s+(?:SESSION\s+|LOCAL\s+)?([\w.]+)/i)[1].toLowerCase();
   return word ? proposed(context, word.from + word.text.search(/'?[\w.]*$/), own(settings, name)) : null;
 }
 /** Values that the policy lists for a column, after a comparison with it. */
@@ -106,7 +106,9 @@ async function foresee() {
     const html = await post("/ask/forecast", fields, asked.signal);
     if (key === known) forecast.innerHTML = html; // written by the server, which escapes what others named
   } catch (error) {
-    if (error.name !== "AbortError") forecast.textContent = "No forecast: the proxy does not answer.";
+    if (error.name === "AbortError") return;
+    known = undefined; // so that the same question is tried again
+    forecast.textContent = "No forecast: the proxy does not answer.";
   }
 }
 

@@ -49,6 +49,9 @@ function kindOf(kinds, path) {
   return each ? null : kinds[kind];
 }
 
+// The values of a key; what every object has, such as "constructor", is none.
+const values = (keys, key) => (Object.hasOwn(keys, key) ? keys[key].values : []);
+
 export function proposed(kinds, state, pos) {
   const line = state.doc.lineAt(pos), before = line.text.slice(0, pos - line.from);
   const indent = before.match(/^\s*/)[0].length;
@@ -57,7 +60,7 @@ export function proposed(kinds, state, pos) {
   const keys = kindOf(kinds, [...above(state.doc, line.number, indent), ...open.map(([, key]) => key)]);
   if (!keys) return null;
   const [, key, word] = entry.match(/^\s*(\w+)\s*:\s+(\S*)$/) ?? [];
-  if (key) return { from: pos - word.length, options: (keys[key]?.values ?? []).map((value) => ({ label: value, type: "constant" })) };
+  if (key) return { from: pos - word.length, options: values(keys, key).map((value) => ({ label: value, type: "constant" })) };
   const written = entry.match(/^\s*(\w*)$/);
   if (!written) return null;
   return {

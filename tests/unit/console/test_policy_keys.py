@@ -73,6 +73,8 @@ def test_the_keys_of_the_mapping_at_the_cursor_are_proposed(text: str, kind: str
         ("privacy:\n  accounting: p|", [-1, ["zcdp", "pure"]]),
         ("tables:\n  t:\n    public: |", [0, ["true", "false"]]),
         ("privacy:\n  unit: |", [0, []]),
+        ("constructor: x|", [-1, []]),  # what every object of JavaScript has
+        ("__proto__:\n  constructor:\n    |", None),
         ("tables:\n  |", None),  # names are one's own
         ("tables:\n  t:\n    columns:\n      |", None),
         ("tables:\n  t:\n    columns:\n      c: {values: [|", None),

@@ -264,6 +264,7 @@ def test_a_token_is_in_no_text() -> None:
     address = SparkAddress("sc://host:443/;use_ssl=true", "hunter2")
     assert address.whole == "sc://host:443/;use_ssl=true;token=hunter2"
     assert SparkAddress("sc://host:443", "hunter2").whole == "sc://host:443/;token=hunter2"
+    assert SparkAddress("sc://host", "a=;#/").whole == "sc://host/;token=a%3D%3B%23%2F"  # as the library reads it
     assert "hunter2" not in repr(address) + repr(SparkSource("sc://host", "hunter2"))
 
 
@@ -365,6 +366,21 @@ def test_public_rows_are_read_and_private_ones_are_not(engine: SparkEngine, tabl
         list(engine.public_rows(renamed(tables[0], relation=("parquet", "/nowhere/at/all"))))
     zoned = replace(CITIES.columns[0], type=SqlType.TIMESTAMPTZ)
     assert spark._fetched(zoned) == "CAST(`city` AS STRING) || '+00'"
+
+
+def test_a_session_that_was_interrupted_serves_nobody_else(engine: SparkEngine) -> None:
+    with engine.session((), timeout_s=_WHOLE_S, cancellation=Cancellation()) as session:
+        session.connection.interrupt()  # heard too late to stop anything
+    assert session.connection not in engine._idle
+
+
+def test_facts_and_rows_of_a_server_that_is_away_are_no_facts(tables: tuple[Table, ...]) -> None:
+    engine = SparkEngine(SparkSource(sail().url, may_write=True))
+    engine.close()
+    with pytest.raises(ConfigError, match="cannot be reached"):
+        engine.check_facts(policy(SparkSource("sc://x"), *tables))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        list(engine.public_rows(tables[0]))
 
 
 def test_a_server_that_does_not_hear_an_interrupt_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import ldap3
 import pytest
+from ldap3.core.exceptions import LDAPBindError
 
-from proxy.identity.ldap import Ldap
+from proxy.identity.ldap import Ldap, _kind
 from proxy.identity.refusals import NotVouched, RefusalReason, Unreachable
 from proxy.policy.outside.logins import (
     Anonymous,
@@ -82,6 +84,22 @@ def test_starttls_comes_before_anything_is_said(certificates: Certificates) -> N
         plain.offers_tls, known = False, len(plain.names)
         assert refusal(asked) is RefusalReason.UNREACHABLE
         assert len(plain.names) == known
+
+
+def test_nothing_is_said_in_the_clear_whatever_the_library_does(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with directory_of(certificates, is_encrypted=False) as plain:
+        asked = ldap(filled(plain), certificates, security=LdapSecurity.STARTTLS)
+        monkeypatch.setattr(ldap3.Connection, "start_tls", lambda *_, **__: False)
+        assert refusal(asked) is RefusalReason.UNREACHABLE
+        assert plain.names == []
+
+
+def test_words_of_libraries_which_may_quote_are_not_told() -> None:
+    assert _kind(ValueError("hunter2")) == "ValueError"
+    assert _kind(LDAPBindError("hunter2")) == "LDAPBindError"
+    assert _kind(ConnectionRefusedError(111, "refused")) == "[Errno 111] refused"
 
 
 def test_a_wrong_password_is_told_from_a_directory_that_cannot_say(

@@ -68,9 +68,8 @@ def _as_plain_replacement(args: SparkArguments) -> SparkArguments:
 # --- the case of letters -----------------------------------------------------------------------------------------
 
 
-# Before what changes by the letters around it, or into two letters
 def lower(text: str) -> str:
-    """The case changes letter by letter."""
+    """Letter by letter: what would change by the letters around it, or into two letters, is replaced before."""
     return f"lower(replace(replace({text}, {text_literal('Σ')}, {text_literal('σ')}), {text_literal('İ')}, 'i'))"
 
 
@@ -89,7 +88,7 @@ _START = (
 _TO_THE_END = 2**31 - 1
 
 
-def _part(first: str, count: object, known: str = "{1} IS NOT NULL") -> SparkSpelling:
+def _part(first: str, count: str | int, known: str = "{1} IS NOT NULL") -> SparkSpelling:
     """Servers differ in what a part is whose place or length is NULL."""
     return SparkSpelling(f"CASE WHEN {known} THEN substring({{0}}, {first}, {count}) END")
 
