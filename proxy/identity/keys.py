@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import ssl
 import threading
 import time
@@ -24,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from proxy.errors import ConfigError
 from proxy.identity.refusals import Unreachable
 
+_log = logging.getLogger("hushql")
 VerifyingKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 _OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _OF_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
@@ -139,8 +141,8 @@ class _Read:
 class UrlKeys:
     """Keys of an https address, read when they are needed first.
 
-    Claim: whatever tokens strangers send, the address is asked once in LEAST_S, for MOST_BYTES and timeout_s at most,
-    and is never another one: no redirection is followed.
+    Claim (docs/claims/logins-from-outside.md): whatever tokens strangers send, the address is asked once in LEAST_S,
+    for MOST_BYTES and timeout_s at most, and is never another one: no redirection is followed.
     """
 
     def __init__(
@@ -176,6 +178,7 @@ class UrlKeys:
         except (OSError, http.client.HTTPException, ValueError) as error:
             if not self._read:
                 raise Unreachable(f"the issuer's keys cannot be read: {error}") from error
+            _log.warning("the issuer's keys cannot be read again, those read before still count: %s", error)
         finally:
             self._turn.release()
         return self._read[-1:]

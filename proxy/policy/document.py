@@ -74,7 +74,7 @@ class SourceDocument(Document):
     )
     may_write: bool | None = Field(
         default=None,
-        description="Engine spark: true serves with a login that may create tables, which is refused else.",
+        description="Engine spark: true serves also where tables may be created; else the server must forbid it.",
     )
     data_version: Label = Field(
         description="A label of the data's state. Change it when the data change: stored answers are not reused then."

@@ -101,8 +101,9 @@ class Admitted:
 def way_of(greeted: Greeted, datasets: Datasets, options: ServerOptions) -> Way:
     """How a client has to show who it is.
 
-    Claim: it depends on the names that the client gave, on which names the users file has and on `options.mock_secret`.
-    Where nobody vouches for others it does not even tell whether the file has the name.
+    Claim (docs/claims/logins-from-outside.md): it depends on the names that the client gave, on which names the users
+    file has and on `options.mock_secret`. Where nobody vouches for others it does not even tell whether the file has
+    the name.
     """
     user, database = greeted.startup.user, greeted.startup.database
     for shown in _passes(datasets, database, user):
@@ -124,9 +125,9 @@ def way_of(greeted: Greeted, datasets: Datasets, options: ServerOptions) -> Way:
 async def log_in(greeted: Greeted, way: Way, datasets: Datasets, random_bytes: Callable[[int], bytes]) -> Admitted:
     """Have the client show who it is. Raises HushError, which the client has not been told, and ConnectionResetError.
 
-    Claim: for one `way`, what the client sees before it has shown a right password or token depends on the names it
-    gave, not on whether there is such a login; all failures then give the same error, those of logins from outside at
-    the same times.
+    Claim (docs/claims/logins-from-outside.md): for one `way`, what the client sees before it has shown a right password
+    or token depends on the names it gave, not on whether there is such a login; all failures then give the same error,
+    those of logins from outside at the same times.
     """
     user, database = greeted.startup.user, greeted.startup.database
     if not user:

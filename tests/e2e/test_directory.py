@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,6 +126,19 @@ def test_passwords_are_asked_for_under_tls_or_on_this_machine_where_that_is_allo
         assert shown_password(place.served.port, b"\0") == "28P01"  # never an unauthenticated bind
         assert len(directory.names) == known
         assert shown_password(place.served.port, b"alices") == "08P01"
+
+
+def test_failures_are_one_error_at_whole_seconds(tmp_path: Path, certificates: Certificates) -> None:
+    with place_in(tmp_path, certificates) as place:
+        told = set()
+        for login, password in (("alice", "wrong"), ("nobody", "alices"), ("bob", "bobs"), ("al ice", "alices")):
+            began_s = time.monotonic()
+            words = place.refused(login, password, hostaddr="127.0.0.1")
+            assert time.monotonic() - began_s >= 1.0
+            told.add(words.replace(login, "somebody"))
+        assert len(told) == 1
+        reasons = [line["reason"] for line in place.logged("login_failed")]
+        assert reasons == ["wrong_password", "unknown", "no_group", "bad_name"]
 
 
 def test_a_reload_lets_go_of_whoever_has_no_place_in_it(tmp_path: Path, certificates: Certificates) -> None:

@@ -218,6 +218,15 @@ def test_a_session_of_a_server_that_was_started_anew_is_replaced(pay: Callable[.
         assert _run(engine, pay("SELECT 43 AS n")) == ((43,),)
 
 
+def test_facts_are_not_found_in_a_session_with_other_settings(tables: tuple[Table, ...]) -> None:
+    """As after a start of the server anew, which knows nothing of them."""
+    with closing(SparkEngine(SparkSource(sail().url, may_write=True))) as engine:
+        (lost,) = engine._idle
+        lost._settings.set("spark.sql.session.timeZone", "Europe/Zurich")
+        assert engine.check_facts(policy(SparkSource("sc://x"), *tables)).columns
+        assert lost not in engine._idle
+
+
 def test_a_closed_engine_answers_nothing() -> None:
     engine = SparkEngine(SparkSource(sail().url, may_write=True))
     with engine.session((), timeout_s=_WHOLE_S, cancellation=Cancellation()):

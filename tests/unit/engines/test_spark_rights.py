@@ -8,7 +8,7 @@ from contextlib import closing
 
 import grpc
 import pytest
-from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]  # it has none
 from pyspark.errors.exceptions.connect import convert_exception
 
 from proxy.engines import spark
@@ -26,7 +26,8 @@ def _said(status: str, kind: str, *, state: str = "", trace: str = "") -> Except
     """What the library makes of a server's failure; its words speak of rights in any case."""
     parts = {"classes": json.dumps([kind]), "stackTrace": trace, **({"sqlState": state} if state else {})}
     info, words = ErrorInfo(reason=kind, metadata=parts), "secret-of-ann: AccessDeniedException, PERMISSION_DENIED"
-    return convert_exception(info, words, None, grpc_status_code=getattr(grpc.StatusCode, status))
+    found: Exception = convert_exception(info, words, None, grpc_status_code=getattr(grpc.StatusCode, status))
+    return found
 
 
 def test_a_server_in_which_a_table_can_be_made_is_refused() -> None:

@@ -108,13 +108,16 @@ def test_an_address_is_asked_when_a_key_is_needed_and_not_too_often(shown: Shown
     assert shown.asked == 3
 
 
-def test_an_address_out_of_reach_leaves_the_keys_for_a_day(shown: Shown, certificates: Certificates) -> None:
+def test_an_address_out_of_reach_leaves_the_keys_for_a_day(
+    shown: Shown, certificates: Certificates, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = Clock()
     found = keys_at(shown.url, certificates, clock)
     assert found.find("one") is not None
     shown.status = 500
     clock.now += FRESH_S + 1
     assert found.find("one") is not None
+    assert "still count: the answer has status 500" in caplog.text
     clock.now += STALE_S
     with pytest.raises(Unreachable, match="there are no keys"):
         found.find("one")
