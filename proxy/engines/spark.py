@@ -27,7 +27,7 @@ from proxy.sqltypes import SqlType
 
 MOST_BYTES = 1_000_000_000  # of a result, as it comes; what is larger is a failure by limits
 _MOST_IDLE = 8
-_LOOK_S = 60.0  # for whether a session is still there, beside what nobody waits for
+_LOOK_S = 60.0  # in which a server says whether a session is still there, where no client waits
 _READ_ONLY = "Give hushql a login that may only read; or write 'may_write: true', which trusts in what hushql sends."
 
 
@@ -142,7 +142,10 @@ class SparkEngine:
 
     @contextmanager
     def _asking(self) -> Iterator[SparkConnection]:
-        """A session for what is not charged, which serves others afterwards unless it fails. Raises EngineStopped."""
+        """A session for what is not charged, which serves others afterwards unless it fails.
+
+        Raises EngineStopped, TooMuch if the server does not say in time whether the session is still there.
+        """
         connection = self._ready((), time.monotonic() + _LOOK_S, Cancellation())
         try:
             yield connection

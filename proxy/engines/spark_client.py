@@ -40,7 +40,7 @@ _KINDS = {
     "UNAVAILABLE": Failure.LOST, "UNAUTHENTICATED": Failure.UNREACHABLE, "PERMISSION_DENIED": Failure.UNREACHABLE,
     "RESOURCE_EXHAUSTED": Failure.LIMITS,
 }  # fmt: skip
-_INSUFFICIENT_PRIVILEGE = "42501"  # Spark's docs/sql-error-conditions-sqlstates
+_INSUFFICIENT_PRIVILEGE = "42501"  # as Spark's list of SQLSTATEs has it
 _CLASS = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+([\w$]+)(?=:|$)", re.MULTILINE)
 #: Of Java's and Hadoop's files, Java's and Kyuubi's rights, and Iceberg's catalogues.
 _DENIALS = frozenset({"AccessControlException", "AccessDeniedException", "ForbiddenException", "SecurityException"})
