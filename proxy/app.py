@@ -149,8 +149,6 @@ class Proxy:
             private=Threads(16, "hushql-private"), local=Threads(4, "hushql-local"),
         )  # fmt: skip
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
-        self._lookups = ThreadPoolExecutor(8, "hushql-login")
-        self._undo.callback(self._lookups.shutdown, wait=False, cancel_futures=True)
         self._undo.callback(self._workers.private.close)
         self._undo.callback(self._workers.local.close)
         opener = Opener(
@@ -319,13 +317,20 @@ class Proxy:
         dataset.reader = reader
         clock = asyncio.get_running_loop().time
         guests = Guests(
-            dataset=dataset, front=front, threads=self._lookups, passes=Passes(salt_bytes, clock), clock=clock,
+            dataset=dataset, front=front, threads=self._threads(8, "login"), looking=self._threads(4, "look"),
+            passes=Passes(salt_bytes, clock), clock=clock,
             voucher=await asyncio.to_thread(open_voucher, version.users.outside),
         )  # fmt: skip
         return Hosted(
             path=path, users_path=opener.users_path(policy), dataset=dataset, front=front, public=public,
             plans=PlanCache(), guests=guests,
         )  # fmt: skip
+
+    def _threads(self, most: int, what: str) -> ThreadPoolExecutor:
+        """Threads of one dataset that wait for others, made when they are needed."""
+        threads = ThreadPoolExecutor(most, f"hushql-{what}")
+        self._undo.callback(threads.shutdown, wait=False, cancel_futures=True)
+        return threads
 
     def _front_options(self) -> FrontOptions:
         front = self._config.front

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key a
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from tests.certificates import Certificates
+from tests.unit.identity.directory import trickle
 
 ISSUER, AUDIENCE = "https://login.example.org/realm", "hushql"
 SigningKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey
@@ -62,13 +63,18 @@ def token(key: SigningKey | str, kid: str = "one", algorithm: str = "RS256", **c
 
 @dataclass(slots=True)
 class Shown:
-    """What an address shows, and how often it was asked."""
+    """What an address shows, and how often it was asked.
+
+    trickles: it shows a header that does not end. was_left: by whoever read that.
+    """
 
     url: str
     body: bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     asked: int = 0
+    trickles: bool = False
+    was_left: bool = False
 
 
 @contextmanager
@@ -78,6 +84,9 @@ def shown_over_https(certificates: Certificates, body: str) -> Iterator[Shown]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             shown.asked += 1
+            if shown.trickles:
+                shown.was_left = trickle(self.connection, b"HTTP/1.1 200 OK\r\nX: ")
+                return
             self.send_response(shown.status)
             for name, value in {"Content-Length": str(len(shown.body)), **shown.headers}.items():
                 self.send_header(name, value)

@@ -69,30 +69,35 @@ def kept_guests(old: Users, new: Users) -> Mapping[str, Guest]:
 
 @dataclass(slots=True, kw_only=True)
 class Guests:
-    """The guests of one dataset. turn: held while versions or guests change. threads: where directories are waited for.
+    """The guests of one dataset. turn: held while versions or guests change. passes: those of browsers.
 
-    passes: those of browsers.
+    threads: where logins wait for a directory. looking: where looks do, so that logins by the thousand hold up none.
+    Nobody else uses either: one directory that does not answer is no matter of another dataset's.
     """
 
     dataset: Dataset
     front: Front
     threads: Executor
+    looking: Executor
     passes: Passes
     clock: Callable[[], float]
     voucher: Voucher
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _told_s: dict[str, float] = field(default_factory=dict)
+    _tokens: dict[str, dict[frozenset[str], float]] = field(default_factory=dict)  # until when they say which groups
     _poked: asyncio.Event = field(default_factory=asyncio.Event)
 
     # --- logging in -------------------------------------------------------------------------------------
 
     async def by_password(self, login: str, password: str) -> Vouched:
         """Ask the directory. Raises NotVouched."""
-        return await self._asked(partial(self.voucher.by_password, login, password))
+        return await self._asked(
+            partial(self.voucher.by_password, login, password), self.threads, self.voucher.timeout_s
+        )
 
     async def by_token(self, token: str) -> Vouched:
         """Look at a token, with keys of the issuer. Raises NotVouched."""
-        return await self._asked(partial(self.voucher.by_token, token))
+        return await self._asked(partial(self.voucher.by_token, token), self.threads, self.voucher.timeout_s)
 
     async def welcome(self, vouched: Vouched) -> Guest:
         """Make somebody a guest. Raises NotVouched, FrontFailed."""
@@ -103,14 +108,17 @@ class Guests:
                 guests = MappingProxyType({**users.guests, guest.name: guest})
                 await self.front.apply(self.dataset.current.policy, replace(users, guests=guests))
                 self.dataset.admit(guests)
-            self._told_s[guest.name] = self.clock()
+            self._told_s[guest.name] = now_s = self.clock()
+            if isinstance(vouched.by, TokenLogins):
+                told = self._tokens.setdefault(guest.name, {})
+                told[guest.groups] = max(told.pop(guest.groups, 0.0), now_s + vouched.life_s)  # the newest stands last
             return guest
 
-    async def _asked(self, question: Callable[[], _Answer]) -> _Answer:
+    async def _asked(self, question: Callable[[], _Answer], threads: Executor, within_s: float) -> _Answer:
         """What somebody says who is waited for on another thread. Raises NotVouched."""
         try:
-            async with asyncio.timeout(self.voucher.timeout_s):
-                return await asyncio.get_running_loop().run_in_executor(self.threads, question)
+            async with asyncio.timeout(within_s):
+                return await asyncio.get_running_loop().run_in_executor(threads, question)
         except TimeoutError as error:
             raise Unreachable("no answer in time") from error
         except NotVouched:
@@ -139,7 +147,7 @@ class Guests:
 
         in_use: logins with sessions. Claim (docs/claims/logins-from-outside.md): whom the directory knows no more, or
         in no group that gives a role, is a guest no more after this, and so is whom it could not be asked about for
-        three looks in a row.
+        three looks in a row. A token gives its groups until it ends, whatever other tokens let in.
         """
         users, used = self.dataset.current.users, in_use | self.passes.logins()
         now_s = self.clock()
@@ -153,9 +161,10 @@ class Guests:
         """The groups of a guest; none for one who is to go."""
         outside = users.outside
         if not isinstance(outside, LdapLogins):
-            return guest.groups  # a token says what it says until it ends
+            return self._groups_of_tokens(guest)
         try:
-            groups = await self._asked(partial(self.voucher.groups_of, guest.name))
+            within_s = max(outside.recheck_s, self.voucher.timeout_s)  # for those before it, too
+            groups = await self._asked(partial(self.voucher.groups_of, guest.name), self.looking, within_s)
         except Unreachable as error:
             unknown_s = self.clock() - self._told_s.get(guest.name, 0.0)
             _log.warning("%s: %s cannot be looked up: %s", self.dataset.current.policy.dataset, guest.name, error.words)
@@ -166,11 +175,20 @@ class Guests:
         self._told_s[guest.name] = self.clock()
         return groups
 
+    def _groups_of_tokens(self, guest: Guest) -> frozenset[str]:
+        """What the newest token says that has not ended."""
+        now_s = self.clock()
+        told = {groups: until_s for groups, until_s in self._tokens.get(guest.name, {}).items() if until_s > now_s}
+        self._tokens[guest.name] = told
+        return next(reversed(told), frozenset())
+
     async def _taken(self, idle: set[str], found: Mapping[str, frozenset[str]], asked: Users) -> frozenset[str]:
         """Put what was found in force. Who has logged in meanwhile stays as they are by now."""
         users = self.dataset.current.users
         if users.outside != asked.outside:
             return frozenset()  # a reload came between, which looks again
+        now_s = self.clock()
+        idle = {name for name in idle if now_s - self._told_s.get(name, 0.0) > IDLE_S}
         guests = {name: guest for name, guest in users.guests.items() if name not in idle}
         for name, groups in found.items():
             if users.guests.get(name) == asked.guests[name]:
@@ -199,4 +217,5 @@ class Guests:
         """End what those who are guests no more have left here."""
         for name in gone:
             self._told_s.pop(name, None)
+            self._tokens.pop(name, None)
             self.passes.take_all_of(name)

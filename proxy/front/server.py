@@ -135,6 +135,9 @@ class FrontServer:
                         await self._wait_for_login(name)
                         break  # the file is read as a whole
                 self._has_roles = True
+            except asyncio.CancelledError:  # by the end of the login of whom it is done for: what was done is not known
+                self.logins, self._has_roles = before, False
+                raise
             except (psycopg.Error, OSError, FrontFailed) as error:
                 if await self._postmaster[0].ends_within(_DEATH_THROES_S):
                     return  # as above: it died meanwhile

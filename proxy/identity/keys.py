@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from proxy.errors import ConfigError
+from proxy.identity.patience import ended_after
 from proxy.identity.refusals import Unreachable
 
 _log = logging.getLogger("hushql")
@@ -51,6 +52,10 @@ class IssuerKey:
 KeySet = Mapping[str, IssuerKey]
 
 
+class NoKeys(ValueError):
+    """A key set without a key that may be used."""
+
+
 class Keys(Protocol):
     """Where keys are looked up."""
 
@@ -77,7 +82,7 @@ def read_keys(text: str, accepted: tuple[str, ...]) -> KeySet:
             raise ValueError("has two keys of one name")
         found[name] = key
     if not found:
-        raise ValueError(f"has no key for {', '.join(accepted)}")
+        raise NoKeys(f"has no key for {', '.join(accepted)}")
     return found
 
 
@@ -161,20 +166,24 @@ class UrlKeys:
     def find(self, name: str) -> IssuerKey | None:
         """See `Keys`. Blocks while the address is asked."""
         read = self._read[-1:]
-        if not read or self._clock() - read[0].at_s > FRESH_S or found_in(read[0].keys, name) is None:
-            read = self._renewed()
+        is_known = bool(read) and found_in(read[0].keys, name) is not None
+        if not is_known or self._clock() - read[0].at_s > FRESH_S:
+            read = self._renewed(0.0 if is_known else self._timeout_s)
         if not read or self._clock() - read[0].at_s > STALE_S:
             raise Unreachable("there are no keys of the issuer")
         return found_in(read[0].keys, name)
 
-    def _renewed(self) -> list[_Read]:
-        """What there is after an attempt to read the keys, or after another's. Raises Unreachable if none helps."""
-        if not self._turn.acquire(timeout=self._timeout_s):
+    def _renewed(self, wait_s: float) -> list[_Read]:
+        """What there is after an attempt to read the keys, or after another's, which is waited for.
+
+        Raises Unreachable if none helps.
+        """
+        if not self._turn.acquire(timeout=wait_s):
             return self._read[-1:]
         try:
             if self._clock() - self._asked_s >= LEAST_S:
                 self._asked_s = self._clock()
-                self._read = [_Read(read_keys(self._fetched(), self._accepted), self._clock())]
+                self._read = [_Read(self._found(self._fetched()), self._clock())]
         except (OSError, http.client.HTTPException, ValueError) as error:
             if not self._read:
                 raise Unreachable(f"the issuer's keys cannot be read: {error}") from error
@@ -183,6 +192,15 @@ class UrlKeys:
             self._turn.release()
         return self._read[-1:]
 
+    def _found(self, text: str) -> KeySet:
+        """The keys of a set; an issuer that had some and shows none any more has taken them back."""
+        try:
+            return read_keys(text, self._accepted)
+        except NoKeys:
+            if not self._read:
+                raise
+            return {}
+
     def _fetched(self) -> str:
         place, deadline_s = urlsplit(self._url), self._clock() + self._timeout_s
         connection = http.client.HTTPSConnection(
@@ -190,15 +208,16 @@ class UrlKeys:
         )
         try:
             query = f"?{place.query}" if place.query else ""
-            connection.request("GET", (place.path or "/") + query, headers={"Accept": "application/json"})
-            answer = connection.getresponse()
-            if answer.status != http.HTTPStatus.OK:
-                raise ValueError(f"the answer has status {answer.status}")
-            found = b""
-            while part := answer.read1(MOST_BYTES):
-                found += part
-                if len(found) > MOST_BYTES or self._clock() > deadline_s:
-                    raise ValueError("the answer is too long or too slow")
+            connection.connect()
+            reached = connection.sock
+            with ended_after(self._timeout_s, lambda: reached):
+                connection.request("GET", (place.path or "/") + query, headers={"Accept": "application/json"})
+                answer = connection.getresponse()
+                if answer.status != http.HTTPStatus.OK:
+                    raise ValueError(f"the answer has status {answer.status}")
+                found = answer.read(MOST_BYTES + 1)
+            if len(found) > MOST_BYTES or self._clock() > deadline_s:
+                raise ValueError("the answer is too long or too slow")
             return found.decode("utf-8")
         finally:
             connection.close()

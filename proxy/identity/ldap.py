@@ -16,6 +16,7 @@ from typing import Any
 import ldap3
 from ldap3.core.tls import Tls
 
+from proxy.identity.patience import ended_after
 from proxy.identity.refusals import NotVouched, RefusalReason, Unreachable
 from proxy.policy.outside.logins import (
     ENTRY,
@@ -172,7 +173,7 @@ class Ldap:
 
     @contextmanager
     def _connected(self, dn: str | None, password: str | None) -> Iterator[ldap3.Connection]:
-        """A connection under TLS on which nobody has said yet who they are. Raises Unreachable."""
+        """A connection under TLS on which nobody has said yet who they are, for timeout_s. Raises Unreachable."""
         settings, is_ldaps = self.settings, self.settings.security is LdapSecurity.LDAPS
         server = ldap3.Server(
             settings.host, settings.port, use_ssl=is_ldaps, tls=_CheckedTls(self.context, settings.host),
@@ -182,19 +183,20 @@ class Ldap:
             server, user=dn, password=password, authentication=ldap3.ANONYMOUS if dn is None else ldap3.SIMPLE,
             auto_referrals=False, receive_timeout=math.ceil(settings.timeout_s), read_only=True, raise_exceptions=False,
         )  # fmt: skip
-        try:
-            connection.open(read_server_info=False)
-            if not is_ldaps:
-                connection.start_tls(read_server_info=False)
-        except Exception as error:
-            _hang_up(connection)
-            raise Unreachable(f"no connection: {_kind(error)}") from error
-        try:
-            if not isinstance(connection.socket, ssl.SSLSocket):
-                raise Unreachable("no connection: the library says that it is encrypted, and it is not")
-            yield connection
-        finally:
-            _hang_up(connection)
+        with ended_after(settings.timeout_s, lambda: connection.socket):
+            try:
+                connection.open(read_server_info=False)
+                if not is_ldaps:
+                    connection.start_tls(read_server_info=False)
+                if not isinstance(connection.socket, ssl.SSLSocket):  # the library would go on in the clear
+                    raise OSError("it is not encrypted")
+            except Exception as error:
+                _hang_up(connection)
+                raise Unreachable(f"no connection: {_kind(error)}") from error
+            try:
+                yield connection
+            finally:
+                _hang_up(connection)
 
     def _bind(self, connection: ldap3.Connection) -> int:
         """The code of the directory's answer."""

@@ -29,7 +29,7 @@ from proxy.server.client import Ends, RelayedSession
 from proxy.server.datasets import Datasets, ServerOptions
 from proxy.server.greeting import Greeted, greet
 from proxy.server.link import SocketLink
-from proxy.server.login import Admitted, log_in, way_of
+from proxy.server.login import Admitted, ByScram, log_in, way_of
 from proxy.server.sockets import listen, port_of
 from proxy.sql.advice.front_errors import advice_for_error
 from proxy.wire.channel import ErrorMarks
@@ -174,6 +174,8 @@ class Server:
         try:
             async with asyncio.timeout_at(deadline_s):
                 admitted = await log_in(greeted, way, datasets, self._random_bytes)
+                if isinstance(way, ByScram) and way_of(greeted, self._datasets, self._options) != way:
+                    raise AuthenticationFailed("the login was changed meanwhile")  # a name may be somebody else's now
                 self._greeting.pop(_this_task())
                 await self._open(greeted, admitted, origin, way.method)
             return

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import NoReturn
 
 from proxy.errors import (
     AuthenticationFailed,
@@ -197,9 +198,20 @@ def _meant(datasets: Datasets, database: str) -> list[ServedDataset]:
 
 
 def _outsiders(datasets: Datasets, database: str) -> Outsiders:
-    """Who vouches for others; for a database that is not served, as for the first one for which anybody does."""
-    found = (d.outsiders for d in _meant(datasets, database))
-    return next((one for one in found if not isinstance(one, NobodyVouches)), NobodyVouches())
+    """Who vouches for others; for a database that is not served, as for the first one for which anybody does.
+
+    Claim (docs/claims/logins-from-outside.md): a password for a database that is not served, and so may be of several
+    directories, is shown to none of them, and is asked for without TLS only where each of them would.
+    """
+    found = [d.outsiders for d in _meant(datasets, database) if not isinstance(d.outsiders, NobodyVouches)]
+    directories = [one for one in found if isinstance(one, DirectoryVouches)]
+    if len(directories) > 1 and isinstance(found[0], DirectoryVouches):
+        return DirectoryVouches(vouch=_of_several, clear_on_loopback=all(d.clear_on_loopback for d in directories))
+    return found[0] if found else NobodyVouches()
+
+
+async def _of_several(*_shown: str) -> NoReturn:
+    raise NotVouched(RefusalReason.UNKNOWN, "no database is meant, so it is nobody's password")
 
 
 def _usual_iterations(datasets: Datasets) -> int:

@@ -70,8 +70,15 @@ class Version:
     def with_guests(self, guests: Mapping[str, Guest]) -> Version:
         """The same with other guests. What is known of roles stays, since they are the same."""
         changed = replace(self, users=replace(self.users, guests=guests))
-        changed._premises.update(self._premises)
+        object.__setattr__(changed, "_premises", self._premises)  # also what is only found later
         return changed
+
+    def is_same_for(self, login: str, other: Version) -> bool:
+        """Whether a login's statements are planned from the same in both, whichever guests have come or gone.
+
+        Raises AuthenticationFailed when the login was removed.
+        """
+        return self.premises(login) is other.premises(login)
 
     def visible_tables(self, login: str) -> Mapping[str, Table]:
         """The tables a login may name, as they are for its role."""

@@ -244,7 +244,7 @@ class ClientSession:
         if not isinstance(handle, Understood) or handle.premises is version.premises(self._login):
             return piece
         pieces = await self.prepare(piece.text, settings, handle.told)
-        if len(pieces) != 1 or not pieces[0].is_private or self._dataset.current is not version:
+        if len(pieces) != 1 or not pieces[0].is_private or not version.is_same_for(self._login, self._dataset.current):
             raise PolicyForbids("the policy has changed since this statement was prepared", hint="Prepare it again.")
         return pieces[0]
 

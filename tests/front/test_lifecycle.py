@@ -21,7 +21,7 @@ from proxy.front.binaries import find_binaries
 from proxy.front.front import Front, FrontOptions, Lease
 from proxy.front.process import AdminConnection, Postmaster
 from proxy.front.schema import SUPERUSER
-from proxy.front.server import FrontEvent, ServerState
+from proxy.front.server import FrontEvent, FrontServer, ServerState
 from proxy.front.visibility import visible_columns
 from proxy.policy.model import Policy, Role, Table, UnitColumns, Users
 from tests.front.conftest import Client, open_as
@@ -279,6 +279,37 @@ def test_logins_that_cannot_be_added_change_nothing(
         assert first.state is ServerState.STOPPED  # it could not shut alice out, so it had to go
         runner.run(close(lease))
         open_as(front, "bob").close()
+    finally:
+        runner.run(front.stop())
+
+
+def test_a_login_that_ends_while_its_role_is_made_shuts_out_nobody_after_it(
+    runner: asyncio.Runner, wheel_options: FrontOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is given up in the middle of a first login leaves no role behind that later ones stumble over."""
+    front = runner.run(Front.start(policy(), users(alice="all"), wheel_options, store_rows))
+
+    async def given_up() -> None:
+        begun = asyncio.Event()
+
+        async def stuck(*_: object) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(FrontServer, "_make_roles", stuck)
+            coming = asyncio.ensure_future(front.apply(policy(), users(alice="all", bob="all")))
+            await begun.wait()
+            coming.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await coming
+
+    try:
+        for now in ({"alice": "all", "carol": "all"}, {"alice": "all", "bob": "all"}):
+            runner.run(given_up())
+            runner.run(front.apply(policy(), users(**now)))
+            for login in now:
+                open_as(front, login).close()
     finally:
         runner.run(front.stop())
 

@@ -9,7 +9,7 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -132,7 +132,7 @@ class RawClient:
         self.send(startup_packet({"user": user, "database": database, **parameters}))
         return self.answer_scram(user, password)
 
-    def answer_scram(self, user: str, password: str) -> list[Reply]:
+    def answer_scram(self, user: str, password: str, meanwhile: Callable[[], object] = list) -> list[Reply]:
         first = self.read_until("RE")[-1]  # a negotiation of the version may come before
         if first.kind == "E":
             return [first]
@@ -150,6 +150,7 @@ class RawClient:
         client_key = hmac.digest(salted, b"Client Key", "sha256")
         signature = hmac.digest(hashlib.sha256(client_key).digest(), signed, "sha256")
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+        meanwhile()
         self.send(messages.build(b"p", f"{without_proof},p={base64.b64encode(proof).decode()}".encode()))
         replies = [self.read()]
         if replies[0].kind == "E":

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from proxy.identity.refusals import NotVouched, RefusalReason
+from proxy.policy.outside.logins import Vouched
+from proxy.server.datasets import DirectoryVouches, ServedDataset
 from proxy.wire import messages
+from proxy.wire.scram import make_verifier
 from tests.wire.raw import GSS_REQUEST, PASSWORD, SSL_REQUEST, RawClient, kinds, startup_packet
 from tests.wire.serving import Serving
 
@@ -59,9 +65,58 @@ def test_wrong_password_and_unknown_user_look_the_same(serving: Serving) -> None
     assert known == unknown
 
 
+def test_a_password_counts_that_is_the_logins_when_the_exchange_ends(serving: Serving) -> None:
+    """Whoever is slow on purpose does not get in as somebody whose name it is by then."""
+    known, other = serving.dataset.users, make_verifier("another", salt=b"0123456789abcdef").text()
+    for logins in (
+        {"bob": known.logins["bob"]},
+        {**known.logins, "alice": replace(known.logins["alice"], scram=other)},
+    ):
+        now = replace(serving.dataset, users=replace(known, logins=logins))
+        try:
+            with RawClient(serving.port) as client:
+                client.send(startup_packet({"user": "alice", "database": "shop"}))
+                serve = partial(serving.server.serve, {"shop": now})
+                replies = client.answer_scram("alice", PASSWORD, partial(serving.call, serve))
+                assert replies[-1].fields["M"] == "the login was changed meanwhile"
+        finally:
+            serving.call(partial(serving.server.serve, {"shop": serving.dataset}))
+
+
 def test_an_unknown_users_salt_is_the_same_each_time(serving: Serving) -> None:
     salts = [challenge(serving.port, user)["salt"] for user in ("nobody", "nobody", "noone")]
     assert salts[0] == salts[1] != salts[2]
+
+
+def test_a_password_for_no_database_is_shown_to_no_directory_of_several(serving: Serving) -> None:
+    """Whoever mistypes the name of their database does not show the password to a directory of others."""
+    asked: list[str] = []
+
+    async def vouch(login: str, password: str) -> Vouched:
+        asked.append(login)
+        raise NotVouched(RefusalReason.PASSWORD, "it is wrong")
+
+    def with_directory(*, is_clear: bool) -> ServedDataset:
+        return replace(serving.dataset, outsiders=DirectoryVouches(vouch=vouch, clear_on_loopback=is_clear))
+
+    def shown(database: str, others: ServedDataset) -> str:
+        served = {"shop": with_directory(is_clear=True), "other": others}
+        serving.call(partial(serving.server.serve, served))
+        with RawClient(serving.port) as client:
+            client.send(startup_packet({"user": "carol", "database": database}))
+            if (reply := client.read()).kind == "E":
+                return reply.sqlstate
+            client.send(messages.build(b"p", b"secret\0"))
+            return client.read().sqlstate
+
+    try:
+        assert shown("nowhere", with_directory(is_clear=True)) == "28P01"
+        assert asked == []
+        assert shown("nowhere", with_directory(is_clear=False)) == "28000"
+        assert shown("nowhere", serving.dataset) == shown("shop", with_directory(is_clear=True)) == "28P01"
+        assert asked == ["carol", "carol"]
+    finally:
+        serving.call(partial(serving.server.serve, {"shop": serving.dataset}))
 
 
 def test_a_database_that_is_not_served_is_told_to_those_with_a_password(serving: Serving) -> None:

@@ -122,7 +122,7 @@ async def foreseen(
 async def resumed(progress: Progress, rows: Sequence[Row], current: Version, asker: Asker) -> Progress:
     """The statement with the value that the front gave for the stage it was asked for. Raises HushError."""
     assert progress.asked is not None, "the front was asked for the value of a stage"
-    if progress.version is not current:
+    if not current.is_same_for(asker.login, progress.version):
         raise PolicyForbids("the policy has changed while this statement was answered", hint="Ask it again.")
     handle = await asker.think(progress.size, stages.resumed, progress.handle, progress.asked, rows)
     return replace(progress, handle=handle, asked=None, others=(), stage=replace(progress.stage, is_last=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -125,9 +126,10 @@ class Scene:
     dataset: FakeDataset = field(default_factory=lambda: FakeDataset(FakeVersion(USERS)))
 
     def __post_init__(self) -> None:
-        self.threads = ThreadPoolExecutor(1)
+        self.threads, self.looking = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.guests = Guests(
-            dataset=cast(Dataset, self.dataset), front=cast(Front, self.front), threads=self.threads,
+            dataset=cast(Dataset, self.dataset), front=cast(Front, self.front),
+            threads=self.threads, looking=self.looking,
             passes=Passes(lambda count: b"x" * count, lambda: self.now), clock=lambda: self.now,
             voucher=Voucher(groups_of=self.groups_of, timeout_s=20.0),
         )  # fmt: skip
@@ -149,6 +151,7 @@ def play(run: Callable[[Scene], Coroutine[Any, Any, None]], **changes: Any) -> N
         asyncio.run(run(scene))
     finally:
         scene.threads.shutdown()
+        scene.looking.shutdown()
 
 
 def test_a_guest_comes_once_and_has_a_place_first() -> None:
@@ -241,6 +244,64 @@ def test_tokens_are_not_looked_up_again() -> None:
         await scene.guests.welcome(vouched("alice", "analysts", by=SETTINGS))
         assert await scene.guests.look(frozenset({"alice"})) == frozenset()
         assert scene.known == {"alice": "analyst"}
+
+    play(run)
+
+
+def test_a_token_gives_its_groups_until_it_ends_whatever_others_let_in() -> None:
+    """Groups that were taken away are not kept by a session that another token let in."""
+    outside = replace(SETTINGS, groups=(("chiefs", "boss"), ("analysts", "analyst")))
+
+    async def run(scene: Scene) -> None:
+        scene.dataset.current = FakeVersion(replace(USERS, outside=outside))
+        long = replace(vouched("alice", "analysts", by=outside), life_s=3600.0)
+        await scene.guests.welcome(long)
+        await scene.guests.welcome(replace(vouched("alice", "chiefs", by=outside), life_s=10.0))
+        assert await scene.guests.look(frozenset({"alice"})) == frozenset()
+        assert scene.known == {"alice": "boss"}
+        scene.now += 11
+        assert await scene.guests.look(frozenset({"alice"})) == frozenset()
+        assert scene.known == {"alice": "analyst"}
+        await scene.guests.welcome(long)
+        scene.now += 3601
+        assert await scene.guests.look(frozenset({"alice"})) == {"alice"}
+        assert scene.known == {}
+
+    play(run)
+
+
+def test_who_logs_in_while_others_are_looked_up_stays() -> None:
+    async def run(scene: Scene) -> None:
+        for name in ("alice", "bob"):
+            await scene.guests.welcome(vouched(name))
+        scene.now += IDLE_S + 1
+        loop = asyncio.get_running_loop()
+
+        def meanwhile(_name: str) -> frozenset[str]:
+            asyncio.run_coroutine_threadsafe(scene.guests.welcome(vouched()), loop).result(60)
+            return frozenset({GROUP})
+
+        scene.guests.voucher = Voucher(groups_of=meanwhile, timeout_s=20.0)
+        assert await scene.guests.look(frozenset({"bob"})) == frozenset()
+        assert scene.known == {"alice": "analyst", "bob": "analyst"}
+
+    play(run)
+
+
+def test_logins_that_wait_for_a_directory_hold_up_no_look() -> None:
+    """Strangers who keep all its threads busy do not have guests shut out because they could not be looked up."""
+
+    async def run(scene: Scene) -> None:
+        await scene.guests.welcome(vouched())
+        scene.now += 3 * LDAP.recheck_s + 1
+        scene.groups["alice"] = frozenset({GROUP})
+        may_end = threading.Event()
+        waiting = scene.threads.submit(may_end.wait, 60)
+        try:
+            assert await scene.guests.look(frozenset({"alice"})) == frozenset()
+            assert not waiting.done()
+        finally:
+            may_end.set()
 
     play(run)
 

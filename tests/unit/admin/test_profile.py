@@ -331,8 +331,8 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = F
             front, public = cast(Front, Applying(ask)), PublicSource(dataset.uses)
             public.engine = dataset.current.engine
             guests = Guests(
-                dataset=dataset, front=front, threads=ThreadPoolExecutor(1), passes=Passes(bytes, float), clock=float,
-                voucher=Voucher(),
+                dataset=dataset, front=front, threads=ThreadPoolExecutor(1), looking=ThreadPoolExecutor(1),
+                passes=Passes(bytes, float), clock=float, voucher=Voucher(),
             )  # fmt: skip
             hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset, front=front,
                             public=public, plans=PlanCache(), guests=guests)  # fmt: skip

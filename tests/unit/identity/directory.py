@@ -6,6 +6,7 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,7 +42,8 @@ class FakeDirectory:
     """entries: attributes by distinguished name. passwords: by it, too. members: of groups.
 
     bind_code: in place of the right answer, where it is one. search_code: of every search. is_mute: nothing is
-    answered. filters: those of searches, as they came. names: as whom was bound.
+    answered. trickles: instead of an answer there is a byte now and then, see `trickle`. was_left: by who read that.
+    filters: those of searches, as they came. names: as whom was bound.
     """
 
     port: int
@@ -52,6 +54,8 @@ class FakeDirectory:
     search_code: int = 0
     offers_tls: bool = True
     is_mute: bool = False
+    trickles: bool = False
+    was_left: bool = False
     filters: list[bytes] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
 
@@ -68,6 +72,18 @@ class FakeDirectory:
         if base in self.members:
             return [base] if any(m.encode() in filter_ for m in self.members[base]) else []
         return [base] if base in self.entries else []
+
+
+def trickle(connection: socket.socket, first: bytes) -> bool:
+    """Send something whose end does not come, byte by byte for half a minute; whether it was hung up meanwhile."""
+    try:
+        connection.sendall(first)
+        for _ in range(600):
+            time.sleep(0.05)
+            connection.sendall(b"x")
+    except OSError:
+        return True
+    return False
 
 
 def _message(number: bytes, tag: int, *content: bytes) -> bytes:
@@ -88,6 +104,9 @@ def _converse(connection: socket.socket, directory: FakeDirectory, context: ssl.
     while request := connection.recv(65536):
         if directory.is_mute:
             continue
+        if directory.trickles:
+            directory.was_left = trickle(connection, b"\x30\x84\x7f\xff\xff\xff")
+            return
         (_, whole), *_ = parts(request)
         (_, number), (tag, content), *_ = parts(whole)
         if tag == _UNBIND:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -170,3 +171,49 @@ def test_whoever_waits_for_keys_too_long_does_without(
     may_end.set()
     first.join()
     assert found.find("one") is not None
+
+
+def test_an_issuer_that_answers_byte_by_byte_is_left(shown: Shown, certificates: Certificates) -> None:
+    shown.trickles = True
+    with pytest.raises(Unreachable, match="cannot be read"):
+        keys_at(shown.url, certificates, Clock(), timeout_s=0.3).find("one")
+    deadline = time.monotonic() + 60
+    while not shown.was_left and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert shown.was_left
+
+
+def test_keys_that_were_taken_back_are_known_no_more(shown: Shown, certificates: Certificates) -> None:
+    clock = Clock()
+    found = keys_at(shown.url, certificates, clock)
+    assert found.find("one") is not None
+    shown.body = key_set().encode()
+    clock.now += FRESH_S + 1
+    assert found.find("one") is None
+    with pytest.raises(Unreachable, match="has no key for"):
+        keys_at(shown.url, certificates, clock).find("one")
+
+
+def test_a_key_that_is_known_is_not_waited_for(
+    shown: Shown, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does an address that does not answer hold up tokens of keys that were read before."""
+    clock = Clock()
+    found = keys_at(shown.url, certificates, clock, timeout_s=60.0)
+    assert found.find("one") is not None
+    clock.now += FRESH_S + 1
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(_self: UrlKeys) -> str:
+        begun.set()
+        assert may_end.wait(60)
+        return key_set(ONE)
+
+    monkeypatch.setattr(keys.UrlKeys, "_fetched", slow)
+    first = threading.Thread(target=found.find, args=("two",))
+    first.start()
+    assert begun.wait(60)
+    assert found.find("one") is not None
+    assert not may_end.is_set()
+    may_end.set()
+    first.join()

@@ -179,3 +179,22 @@ def test_an_answer_that_is_none_lets_nobody_in(
 ) -> None:
     monkeypatch.setattr("tests.unit.identity.directory._entry", lambda *_: (b"\xff\xff\xff",))
     assert refusal(ldap(directory, certificates)) is RefusalReason.UNREACHABLE
+
+
+@pytest.mark.parametrize("security", LdapSecurity)
+def test_a_directory_that_answers_byte_by_byte_is_left(security: LdapSecurity, certificates: Certificates) -> None:
+    with directory_of(certificates, is_encrypted=security is LdapSecurity.LDAPS) as slow:
+        slow.trickles = True
+        assert refusal(ldap(filled(slow), certificates, security=security, timeout_s=0.3)) is RefusalReason.UNREACHABLE
+    assert slow.was_left
+    assert slow.names == []
+
+
+@pytest.mark.parametrize("password", ["\u00ad", "\u200b\ufeff", "\0", "right\0", " ", "\u00a0"])
+def test_what_looks_like_a_password_is_never_an_anonymous_bind(
+    password: str, directory: FakeDirectory, certificates: Certificates
+) -> None:
+    """Signs that stand for nothing (RFC 4013, section 2.1) would leave an empty one, which a directory takes."""
+    directory.passwords[ALICE] = ""
+    with pytest.raises(NotVouched):
+        ldap(directory, certificates).vouch("alice", password)

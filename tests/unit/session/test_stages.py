@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
-from proxy.errors import BudgetSpent, EngineFailed, LedgerFailed, PolicyForbids
+from proxy.errors import AuthenticationFailed, BudgetSpent, EngineFailed, LedgerFailed, PolicyForbids
 from proxy.ledger.base import Outcome
 from proxy.ledger.chain import Entry, Keyed
-from proxy.policy.model import EpsilonLimit
+from proxy.policy.model import EpsilonLimit, Guest, NoLimit
 from proxy.session.asking.stages import Progress
 from proxy.session.contract import Asking, Spliced
 from tests.unit.session.make import version
@@ -220,6 +221,29 @@ def test_a_policy_that_changes_between_stages_ends_the_statement(world: World) -
     asking = begin(session)
     world.dataset.swap(replace(version(), engine=world.engine))
     with pytest.raises(PolicyForbids, match="policy has changed"):
+        go_on(session, asking)
+
+
+def test_guests_who_come_and_go_end_no_statement_of_others(world: World) -> None:
+    """Nobody makes others pay for nothing by logging in again and again."""
+    session = world.session()
+    for name in ("gil", "hal"):
+        asking = begin(session)
+        guest = Guest(name=name, role="analyst", budget=NoLimit(), groups=frozenset())
+        world.dataset.admit(MappingProxyType({name: guest}))
+        assert isinstance(go_on(session, asking), Spliced)
+
+
+def test_a_guest_whose_role_changes_between_stages_asks_again(world: World) -> None:
+    guest = Guest(name="gil", role="analyst", budget=NoLimit(), groups=frozenset())
+    world.dataset.admit(MappingProxyType({"gil": guest}))
+    session = world.session("gil")
+    asking = begin(session)
+    world.dataset.admit(MappingProxyType({"gil": replace(guest, role="clerk")}))
+    with pytest.raises(PolicyForbids, match="policy has changed"):
+        go_on(session, asking)
+    world.dataset.admit(MappingProxyType({}))
+    with pytest.raises(AuthenticationFailed):
         go_on(session, asking)
 
 
