@@ -57,7 +57,7 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ShownTopUp:
     """One top-up: who gave which account how much epsilon, beside what the policy says, and why."""
 
     at: str
@@ -72,7 +72,7 @@ class Charges:
     """A page of charges, the latest first, and everything by table, day and login. older: whether there are more."""
 
     page: tuple[Charge, ...]
-    grants: tuple[Given, ...]
+    grants: tuple[ShownTopUp, ...]
     parts: tuple[tuple[str, Sequence[Sequence[str]]], ...]
     older: bool
 
@@ -129,9 +129,9 @@ class ChargesPage:
         )  # fmt: skip
 
 
-def _given(grant: Grant, policy: Policy) -> Given:
+def _given(grant: Grant, policy: Policy) -> ShownTopUp:
     present = in_present(grant.cost, grant.accounting, policy.privacy.accounting)
-    return Given(
+    return ShownTopUp(
         at=f"{grant.at:%Y-%m-%d %H:%M:%S}", by=grant.by, account=f"{grant.kind} {grant.name}", reason=grant.reason,
         epsilon=figure(epsilon_spent(policy.privacy, present.pico)),
     )  # fmt: skip

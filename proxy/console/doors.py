@@ -48,7 +48,7 @@ class Door(socket.socket):
         return connection, address
 
 
-class Asking(H11Protocol):
+class BrowserLine(H11Protocol):
     """One connection. While no whole request of it has come it is idle: for so long, and with so few others.
 
     Of too many that one address leaves idle the oldest is closed, so they keep no browser of that address out.
@@ -59,7 +59,9 @@ class Asking(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its parent
         super().connection_made(transport)
         self._wait(0)
-        idle = [c for c in self.connections if isinstance(c, Asking) and c.address == self.address and c.is_idle]
+        idle = [
+            c for c in self.connections if isinstance(c, BrowserLine) and c.address == self.address and c.is_idle
+        ]
         if len(idle) > MOST_IDLE:
             min(idle, key=lambda one: one.deadline_s).transport.abort()
 

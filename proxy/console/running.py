@@ -12,7 +12,7 @@ from pathlib import Path
 import uvicorn
 
 from proxy.console.application import build
-from proxy.console.doors import Asking, Door
+from proxy.console.doors import BrowserLine, Door
 from proxy.console.served import Serving
 from proxy.errors import ConfigError
 from proxy.server.sockets import listen
@@ -40,7 +40,8 @@ class RunningConsole:
         cert, key = certificate or (None, None)
         config = uvicorn.Config(
             self._application, lifespan="off", log_config=None, access_log=False, server_header=False, ws="none",
-            timeout_graceful_shutdown=_CLOSE_S, http=Asking, proxy_headers=False, ssl_certfile=cert, ssl_keyfile=key,
+            timeout_graceful_shutdown=_CLOSE_S, http=BrowserLine, proxy_headers=False,
+            ssl_certfile=cert, ssl_keyfile=key,
         )  # fmt: skip
         try:
             config.load()

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from proxy.admin.open_files import MOST_BROWSERS
 from proxy.console import doors
-from proxy.console.doors import MOST_IDLE, MOST_PER_ADDRESS, Asking, Door
+from proxy.console.doors import MOST_IDLE, MOST_PER_ADDRESS, BrowserLine, Door
 from proxy.server.sockets import bind, port_of
 
 
@@ -112,9 +112,9 @@ class _Site:
 @asynccontextmanager
 async def _site() -> AsyncIterator[_Site]:
     may_answer = asyncio.Event()
-    state, config = ServerState(), uvicorn.Config(_application, http=Asking, ws="none", lifespan="off", log_config=None)
+    state, config = ServerState(), uvicorn.Config(_application, http=BrowserLine, ws="none", lifespan="off", log_config=None)
     (bound,) = bind("127.0.0.1", 0)
-    make = partial(Asking, config=config, server_state=state, app_state={"may_answer": may_answer})
+    make = partial(BrowserLine, config=config, server_state=state, app_state={"may_answer": may_answer})
     server = await asyncio.get_running_loop().create_server(make, sock=Door.of(bound))
     site = _Site(port_of(server.sockets[0]), state.connections, may_answer)
     try:
