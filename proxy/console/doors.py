@@ -59,9 +59,7 @@ class BrowserLine(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its parent
         super().connection_made(transport)
         self._wait(0)
-        idle = [
-            c for c in self.connections if isinstance(c, BrowserLine) and c.address == self.address and c.is_idle
-        ]
+        idle = [c for c in self.connections if isinstance(c, BrowserLine) and c.address == self.address and c.is_idle]
         if len(idle) > MOST_IDLE:
             min(idle, key=lambda one: one.deadline_s).transport.abort()
 

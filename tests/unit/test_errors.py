@@ -12,10 +12,10 @@ SECRETS = "/srv/state/head", "host=db.internal password", "t.uid: a unit has mor
 #: What speaks of the statement, the policy that is in force, or in fixed words.
 IN_OWN_WORDS = {
     "AuthenticationFailed", "BadGroups", "BudgetSpent", "EngineFailed", "HushError", "IdleTooLong", "InvalidParameter",
-    "InvalidSetting", "MissingBounds", "NoParameter", "NotAggregate",
-    "NotConfirmed", "NotEncrypted", "NotReadable", "PolicyForbids",
-    "ProtocolViolation", "QueryCanceled", "SessionLimit", "ShuttingDown", "ThinkerLost", "TooManyConnections",
-    "TooMuch", "UndefinedName", "UnitNotJoined", "UnknownDatabase", "UnknownUnit", "Unsupported", "Untranslatable",
+    "InvalidSetting", "MissingBounds", "NoParameter", "NotAggregate", "NotConfirmed", "NotEncrypted", "NotReadable",
+    "PolicyForbids", "ProtocolViolation", "QueryCanceled", "SessionLimit", "ShuttingDown", "ThinkerLost",
+    "TokenRefused", "TooManyConnections", "TooMuch", "UndefinedName", "UnitNotJoined", "UnknownDatabase",
+    "UnknownUnit", "Unsupported", "Untranslatable",
 }  # fmt: skip
 
 

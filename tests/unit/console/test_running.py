@@ -112,7 +112,8 @@ class _Site:
 @asynccontextmanager
 async def _site() -> AsyncIterator[_Site]:
     may_answer = asyncio.Event()
-    state, config = ServerState(), uvicorn.Config(_application, http=BrowserLine, ws="none", lifespan="off", log_config=None)
+    state = ServerState()
+    config = uvicorn.Config(_application, http=BrowserLine, ws="none", lifespan="off", log_config=None)
     (bound,) = bind("127.0.0.1", 0)
     make = partial(BrowserLine, config=config, server_state=state, app_state={"may_answer": may_answer})
     server = await asyncio.get_running_loop().create_server(make, sock=Door.of(bound))
