@@ -55,7 +55,7 @@ ASKED = (
     "SELECT percentile_cont(ARRAY[0.9, 0.99]) WITHIN GROUP (ORDER BY minutes) FROM visits",
     "SELECT mode() WITHIN GROUP (ORDER BY kind) FROM visits",
     "SELECT count(DISTINCT kind) FROM visits",
-    "SELECT kind, city, count(*) FROM visits JOIN people USING (pid) GROUP BY CUBE (kind, city) ORDER BY 1, 2",
+    "SELECT kind, count(*) FROM visits JOIN people USING (pid) GROUP BY CUBE (kind) ORDER BY 1",
     "SELECT town, count(*) FROM visits JOIN shops USING (shop) GROUP BY town ORDER BY town",
     "SELECT town, count(kind) FROM shops LEFT JOIN visits USING (shop) GROUP BY town ORDER BY town",
     "SELECT count(*) FROM visits WHERE minutes > (SELECT avg(minutes) FROM visits)",
