@@ -29,8 +29,8 @@ tables:
     relation: {schema}.visits
     unit: pid
     joins: {{pid: people.pid, shop: shops.shop}}
-    max_rows_per_unit: 9
-    max_rows_per: {{kind: 6{per}}}
+    max_rows_per_unit: 4
+    max_rows_per: {{kind: 4{per}}}
     columns: {{pid: {{type: integer, key: true}}, shop: {{type: integer}},
               kind: {{type: text, values: [x, y, {outside}]}}, minutes: {{type: integer, bounds: [0, 90]}},
               day: {{type: date, bounds: [2024-01-01, 2024-12-31]}}{zz_shop}}}
@@ -87,7 +87,7 @@ def policies(folder: Path, raw: str = "refuse") -> list[Path]:
     whole = _TABLES.format(
         schema="main", outside=OUTSIDE, income=", zz_income: {type: integer, bounds: [0, 99]}",
         zz_shop=", zz_shop: {type: integer, bounds: [1, 3]}", rent=", zz_rent: {type: integer}",
-        per=", zz_shop: 7", code=", zz_code: {type: integer, public: true, bounds: [0, 9]}",
+        per=", zz_shop: 4", code=", zz_code: {type: integer, public: true, bounds: [0, 9]}",
     )  # fmt: skip
     part = _TABLES.format(schema="part", outside=OUTSIDE, income="", zz_shop="", rent="", per="", code="")
     made = []

@@ -51,11 +51,10 @@ ASKED = (
     "SELECT sum(minutes) FROM (SELECT minutes FROM visits UNION ALL SELECT minutes FROM visits) t",
     "SELECT avg(n), avg(m) FROM (SELECT pid, count(*) AS n, max(minutes) AS m FROM visits GROUP BY pid) t",
     "SELECT count(*) FROM (SELECT rank() OVER (PARTITION BY pid ORDER BY day) AS n FROM visits) t WHERE n = 1",
-    # not max, which lies above all values once in ten times
     "SELECT percentile_cont(ARRAY[0.9, 0.99]) WITHIN GROUP (ORDER BY minutes) FROM visits",
     "SELECT mode() WITHIN GROUP (ORDER BY kind) FROM visits",
     "SELECT count(DISTINCT kind) FROM visits",
-    "SELECT kind, count(*) FROM visits JOIN people USING (pid) GROUP BY CUBE (kind) ORDER BY 1",
+    "SELECT kind, city, count(*) FROM visits JOIN people USING (pid) GROUP BY CUBE (kind, city) ORDER BY 1, 2, 3",
     "SELECT town, count(*) FROM visits JOIN shops USING (shop) GROUP BY town ORDER BY town",
     "SELECT town, count(kind) FROM shops LEFT JOIN visits USING (shop) GROUP BY town ORDER BY town",
     "SELECT count(*) FROM visits WHERE minutes > (SELECT avg(minutes) FROM visits)",
@@ -151,7 +150,11 @@ def secrets(found: object, sql: str = "") -> list[str]:
 
 
 def is_near(ours: object, theirs: object) -> bool:
-    """Whether two answers are of the same data, with noise of an epsilon of 100 around both."""
+    """Whether two answers are of the same data, with noise of an epsilon of 100 around both.
+
+    The most noise has the cube, of some 20 numbers: the distance of two has a standard deviation of about 2.5, so that
+    15 are passed less than once in 10^6 times.
+    """
     if isinstance(ours, (list, tuple)) and isinstance(theirs, (list, tuple)):
         return len(ours) == len(theirs) and all(map(is_near, ours, theirs))
     if isinstance(ours, str) or ours is None or theirs is None:
